@@ -97,9 +97,11 @@ def override(*, test: AdmissionTest, actor: User, reason: str, now: datetime) ->
     """Open a version in spite of a failed test, for an organiser with a reason."""
     check_may_override(actor, test)
     check_reason(reason)
-    finished = AdmissionTest.objects.filter(pk=test.pk, state=DONE, overridden_at=None).exclude(outcome=PASSED)
-    if not finished.update(overridden_by=actor, overridden_at=now, override_reason=reason.strip()):
-        raise UserError("test", test.pk, "only a test that failed can be overridden, and once", status=409)
+    locked = AdmissionTest.objects.select_for_update()
+    if not locked.get(pk=test.pk).may_be_overridden:
+        text = "only the newest finished test of a version and hardware can be overridden, once, and unless it passed"
+        raise UserError("test", test.pk, text, status=409)
+    locked.filter(pk=test.pk).update(overridden_by=actor, overridden_at=now, override_reason=reason.strip())
     act, before, after = "override_admission_test", {"outcome": test.outcome, "open": False}, {"open": True}
     record(act, test, actor=actor, reason=reason.strip(), now=now, before=before, after=before | after)
 

@@ -1,7 +1,7 @@
 """Admission of a problem version on a hardware: may it take submissions, as far as its admission tests go?
 
 Without a test: yes. With a test asked for on import (`gate`): once a test has passed. With any other test: until a test
-fails. An organiser's override of the newest finished test opens the version, with a reason.
+fails. An organiser's override of the newest finished test opens the version, with a reason, until a later test fails.
 """
 
 from collections import defaultdict
@@ -78,13 +78,14 @@ def _refusal(tests: list[AdmissionTest], seen: Set[str] | None, hardware: str) -
 
     `seen` is from seen_hardware; None: read it if it is needed.
     """
-    known = next((test for test in tests if test.state == DONE and test.outcome != ERROR), None)
-    if known is not None:
-        if known.outcome == PASSED or known.overridden_at:
+    finished = [test for test in tests if test.state == DONE]
+    decisive = next((test for test in finished if test.is_overridden or test.outcome != ERROR), None)
+    if decisive is not None:
+        if decisive.is_overridden or decisive.outcome == PASSED:
             return ""
         return "this version of the problem failed its admission test; its organiser can see why"
     last = next((test for test in tests if test.gate), None)
-    if last is None or last.overridden_at:
+    if last is None:
         return ""
     if last.state == DONE:
         return "this version of the problem could not be tested yet; its organiser can see why"

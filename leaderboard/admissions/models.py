@@ -70,6 +70,12 @@ class AdmissionTest(Requested):
         return self.overridden_at is not None
 
     @property
+    def may_be_overridden(self) -> bool:
+        """Whether an override of this test opens its version: the newest finished test, without a pass."""
+        finished = AdmissionTest.objects.filter(version=self.version_id, hardware=self.hardware, state=DONE)
+        return self == finished.first() and self.outcome != PASSED and not self.is_overridden
+
+    @property
     def lines(self) -> list[dict[str, Any]]:
         return list(self.told.get("lines", []))
 

@@ -251,7 +251,7 @@ def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm) -> HttpRe
         "chip": chip(test),
         "lines": lines,
         "closed": refusal(version_id=test.version_id, hardware=test.hardware),
-        "may_override": test.is_done and test.outcome != PASSED and not test.overridden_at,
+        "may_override": test.may_be_overridden,
         "form": form,
         "boards": boards_of(user_of(request)).filter(version=test.version_id, hardware=test.hardware),
         "waits": not test.is_done,

@@ -183,15 +183,19 @@ def test_a_renewal_never_passes_the_hard_deadline(stage: Stage) -> None:
         renew(attempt_id=test.attempt_id, runner=stage.rex, token=job.token, now=test.hard_deadline_at)
 
 
-def test_three_losses_are_nobodys_verdict(stage: Stage) -> None:
-    test = ask(stage)
+def lost_three_times(stage: Stage, *, gate: bool = False) -> AdmissionTest:
+    test = ask(stage, gate=gate)
     for _ in range(3):
         job = claim(stage)
         assert pipeline.take_report(
             runner=stage.rex, report=report(job, outcome="infra_error", reason="sandbox"), now=stage.now
         )
     test.refresh_from_db()
-    assert (test.outcome, why_closed(stage)) == (ERROR, "")
+    return test
+
+
+def test_three_losses_are_nobodys_verdict(stage: Stage) -> None:
+    assert (lost_three_times(stage).outcome, why_closed(stage)) == (ERROR, "")
 
 
 def test_an_older_runner_that_says_nothing_is_no_verdict(stage: Stage) -> None:
@@ -223,6 +227,27 @@ def test_a_version_that_fails_takes_no_submissions_until_overridden(stage: Stage
     assert (row.actor_id, row.reason) == (stage.olga.pk, "zeros are right here")
     with pytest.raises(UserError):
         override(test=test, actor=stage.olga, reason="again", now=stage.now)
+
+
+def test_an_override_of_the_newest_finished_test_opens_the_version(stage: Stage) -> None:
+    """Also if another test closed it: the test of the import, or an earlier test that failed."""
+    told = {"actor": stage.olga, "reason": "checked by hand"}
+    imported = lost_three_times(stage, gate=True)
+    repeated = lost_three_times(stage)
+    assert "could not be tested" in why_closed(stage)
+    with pytest.raises(UserError, match="only the newest finished test"):
+        override(test=imported, now=stage.now, **told)
+    override(test=repeated, now=stage.now, **told)
+    assert why_closed(stage) == ""
+    failed = done(stage, passed=False)
+    assert "failed its admission test" in why_closed(stage), "a later verdict counts"
+    newest = lost_three_times(stage)
+    with pytest.raises(UserError, match="only the newest finished test"):
+        override(test=failed, now=stage.now, **told)
+    override(test=newest, now=stage.now, **told)
+    assert why_closed(stage) == ""
+    lost_three_times(stage)
+    assert why_closed(stage) == "", "no later verdict"
 
 
 def test_a_board_of_another_competition_keeps_no_owner_from_an_override(stage: Stage) -> None:

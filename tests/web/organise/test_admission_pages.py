@@ -112,6 +112,15 @@ def test_an_override_needs_a_reason_and_is_shown(stage, browser, failed) -> None
     assert client.post(f"{at}/override", {"reason": "again"}).status_code == 409
 
 
+def test_an_older_test_offers_no_override(stage, browser, failed) -> None:
+    client = browser(stage.olga)
+    assert "Accept submissions anyway" in client.get(f"/admission/{failed.pk}").content.decode()
+    told = {"version": failed.version, "hardware": "cpu", "created_at": stage.now, "finished_at": stage.now}
+    newer = AdmissionTest.objects.create(state=DONE, outcome=ERROR, **told)
+    assert "Accept submissions anyway" not in client.get(f"/admission/{failed.pk}").content.decode()
+    assert "Accept submissions anyway" in client.get(f"/admission/{newer.pk}").content.decode()
+
+
 def test_asking_leads_to_the_test(stage, browser) -> None:
     client = browser(stage.olga)
     answer = client.post("/admission/ask", {"board": stage.board.pk})
