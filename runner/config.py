@@ -243,7 +243,10 @@ class DaemonSettings(SiteSettings):
         "import torch ahead",
     )
     runner_judge_limit_s: float = Field(
-        default=1_800.0, ge=1, le=86_400, description="wall-clock limit of a run; a confirmation has several"
+        default=1_800.0,
+        ge=1,
+        le=86_400,
+        description="wall-clock limit of a run; a confirmation or admission test has several",
     )
     runner_judge_grace_s: float = Field(default=10.0, ge=0.1, le=60, description="from SIGTERM to SIGKILL")
     runner_spool_bytes: int = Field(default=256_000_000, ge=17_000_000, description="most that may wait on disk")

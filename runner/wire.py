@@ -25,6 +25,8 @@ JUDGE: Final = "judge"
 ADMISSION: Final = "admission"
 STARTER: Final = "starter/"  # before the language, in the name of an admission test's line about starter code
 TASKS: Final = (JUDGE, ADMISSION)  # of a job: judge a submission; or test whether a problem may take submissions
+PROBLEM: Final = "problem"  # reason of infra_error: the problem's own code failed
+OUT_OF_TIME: Final = "out_of_time"  # reason of infra_error: the deadline that the site set was over first
 STATES: Final = ("building", "checking", "timing")  # states that a runner may announce; the site sets the rest
 OUTCOMES: Final = (  # of an attempt; leaderboard/wording/outcomes.py has their words
     "passed",
@@ -49,6 +51,8 @@ MAX_EVENTS_PER_CALL: Final = 100
 MAX_CONFIRMATION_BYTES: Final = 64_000
 MAX_ADMISSION_BYTES: Final = 256_000  # 32 lines that quote 400 characters, each up to 12 bytes in JSON
 MAX_PROFILE_BYTES: Final = 12_000_000
+ADMISSION_CHECKS: Final = 17  # of an admission test, each as long as a submission's: 8 variants, baseline, 8 outputs
+STARTERS_S: Final = 300.0  # of an admission test, after which it tries no further starter
 MOST_RUNS: Final = 9  # of a confirmation
 MOST_DEADLINE_S: Final = 10_000_000.0
 SPARE_RUNS: Final = 2  # of a confirmation, instead of runs that could not be measured
@@ -287,6 +291,8 @@ class Job:
     @property
     def most_judged(self) -> int:
         """Largest number of judgings for this job: in each run the candidate and its incumbent alone."""
+        if self.task == ADMISSION:
+            return ADMISSION_CHECKS
         return 1 if self.incumbent is None else 2 * self.runs + SPARE_RUNS
 
     def to_json(self) -> JSON:

@@ -22,10 +22,10 @@ from leaderboard.errors import UserError
 from leaderboard.judging.lease import finish, take_first
 from leaderboard.judging.models import DONE, Runner
 from leaderboard.judging.sweep import give_back
-from runner.wire import Job, Report
+from runner.wire import OUT_OF_TIME, PROBLEM, Job, Report
 
-PROBLEM: Final = "problem"  # the runner's reason for failed problem code
 OPERATOR_CHARS: Final = 4_000
+TOO_SLOW: Final = "It took longer than the problem's timeouts allow; choose smaller sizes or fewer cases, or raise them"
 SAID_NOTHING: Final = "the runner's report has no result of a test; is it older than the site?"
 
 
@@ -124,6 +124,8 @@ def record_test(test: AdmissionTest, *, report: Report, now: datetime) -> None:
     if report.outcome == "infra_error" and report.reason == PROBLEM:
         detail = str(report.evidence.get("operator", ""))[-OPERATOR_CHARS:] or report.message
         finish(test, FAILED, f"The problem's own code failed: {detail}", now)
+    elif report.outcome == "infra_error" and report.reason == OUT_OF_TIME:
+        finish(test, FAILED, TOO_SLOW, now)
     elif report.outcome in ("infra_error", "unmeasurable"):
         give_back(test, why=report.message or report.reason, now=now)
     elif not isinstance(report.admission.get("passed"), bool):

@@ -19,13 +19,12 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.judging.models import DONE, EPOCH_CHARS, ERROR, QUEUED, Requested, longest, rules
 from problems.spec import COMPILED
-from runner.wire import ADMISSION, Job
+from runner.wire import ADMISSION, ADMISSION_CHECKS, STARTERS_S, Job
 
 PASSED: Final = "passed"
 FAILED: Final = "failed"
 OUTCOMES: Final = (PASSED, FAILED, ERROR)
 NEAR_CONSTANT: Final = "near_constant"  # mark by a runner: a constant is nearly right in every timed case
-VARIANTS: Final = 8  # at most, on every case: a test may take this multiple of a problem's own limit for a check
 ACCEPTS_HALF: Final = "accepts_half"  # mark: the problem's own tolerance accepts half the inputs' precision
 
 
@@ -86,7 +85,8 @@ class AdmissionTest(Requested):
     def job(self) -> Job:
         """Return the runner's job: no submission, but the problem itself is tested."""
         check_s = float(self.version.part("test_timeout_s", 0))
-        held_for = timedelta(seconds=VARIANTS * check_s + settings.ATTEMPT_OVERHEAD_S)
+        starters_s = STARTERS_S + check_s  # of the last starter
+        held_for = timedelta(seconds=ADMISSION_CHECKS * check_s + starters_s + settings.ATTEMPT_OVERHEAD_S)
         return self._job(held_for, mode="test", submission_id="", filename="", source="", task=ADMISSION)
 
 

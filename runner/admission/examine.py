@@ -20,7 +20,6 @@ from typing import Any, Final
 import problems
 from problems.spec import MODEL, Problem, case_name
 from runner.admission import outputs
-from runner.admission.outputs import MOST as MOST_OUTPUTS
 from runner.admission.outputs import SAID_CHARS, Count, EachOutput
 from runner.evidence import speed_of_light
 from runner.evidence.schedule import A, B
@@ -31,7 +30,7 @@ from runner.judge.data import faults
 from runner.judge.data.faults import Fault, OracleFailed, OracleFull, TooLarge
 from runner.judge.data.memory import NoMemory
 from runner.judge.trial import Trial
-from runner.wire import Expectation
+from runner.wire import ADMISSION_CHECKS, Expectation
 
 MARGIN: Final = 4.0  # times the error of the working precision, in the variant `margin`
 NEAR: Final = 0.01  # relative L2 distance below which an output counts as equal to the last output, or to a constant
@@ -175,9 +174,8 @@ def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admissi
     drawn: list[outputs.Drawn] = []
     beside = Tally() if A in trial.calls.sides else None
     each = EachOutput()
-    stage = Stage(
-        "The admission test", (len(turns) + 1 + MOST_OUTPUTS) * problem.test_timeout_s, trial.calls.oracle.asked, CALL_S
-    )
+    limit_s = ADMISSION_CHECKS * problem.test_timeout_s
+    stage = Stage("The admission test", limit_s, trial.calls.oracle.asked, CALL_S)
     try:
         trial.load(source(problem, turns))
         trial.load_oracle()

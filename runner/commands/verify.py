@@ -16,7 +16,7 @@ from typing import Final
 from problems.directives import other_hardware
 from problems.spec import Problem, in_python
 from runner.commands.local import UsageError, read_source
-from runner.wire import Expectation, Report
+from runner.wire import PROBLEM, Expectation, Report
 
 SLOWER: Final = 1.25  # times the baseline's time, at least, for a sample in `slow`
 TRIES: Final = 2  # if a sample could not be measured: the machine was disturbed
@@ -30,7 +30,6 @@ FOLDERS: Final = {
     "submissions/cheating": "cheating",
 }
 REPEATED: Final = ("unmeasurable", "infra_error")
-PROBLEM: Final = "problem"  # reason of infra_error if the problem's own code failed
 ADMISSION: Final = "admission/"
 MOST_DETAIL: Final = 1000  # characters of the reason why the problem could not be tested
 MOST_SAID: Final = 400  # characters of a sample's message

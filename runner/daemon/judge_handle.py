@@ -33,7 +33,7 @@ from typing import IO, Any, Final
 import structlog
 
 from runner.errors import STALE_EXIT, JudgeFault, JudgeStale, JudgeStopped
-from runner.wire import MAX_REPORT_BYTES, TIMED_MODES, Event, Job, Report, WireError
+from runner.wire import MAX_REPORT_BYTES, OUT_OF_TIME, TIMED_MODES, Event, Job, Report, WireError
 
 log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
@@ -47,7 +47,6 @@ TICK_S: Final = 0.5  # interval of the checks of limits while the judge is silen
 CLEAR_LIMIT_S: Final = 30.0  # from the report to the end of the process
 RENEWAL_LIMIT_S: Final = 90.0  # from the report until it waits again: it may import torch and draw contexts
 
-OUT_OF_TIME: Final = "out_of_time"
 CLEAN_EXITS: Final = (0, 128 + signal.SIGTERM, STALE_EXIT)  # its containers are removed
 
 # A judge gets SIGKILL when the thread that started it ends: this thread ends with the whole process only.

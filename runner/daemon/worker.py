@@ -32,14 +32,14 @@ from runner.daemon import canary
 from runner.daemon.ahead import Ahead
 from runner.daemon.attempt import EventFeed, Lease
 from runner.daemon.client import SiteClient, backoff_s, client_of, persist
-from runner.daemon.judge_handle import OUT_OF_TIME, Host, JudgeProcess
+from runner.daemon.judge_handle import Host, JudgeProcess
 from runner.daemon.loan import IDLE, Stay
 from runner.daemon.spool import Spool, Spooled
 from runner.daemon.standby import SLOTS, Standby
 from runner.evidence.schema import VERSION as EVIDENCE_VERSION
 from runner.host import fleet, helper
 from runner.host.accelerators import Device, DeviceLock, building_cores, cpuset, device_of, make_of
-from runner.wire import JUDGE, Job, Report, Software
+from runner.wire import JUDGE, OUT_OF_TIME, PROBLEM, Job, Report, Software
 
 log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
@@ -48,7 +48,7 @@ DEVICE_PATIENCE_S: Final = 15.0  # a predecessor may still be ending
 FAULT_PAUSE_CAP_S: Final = 60.0  # between attempts of a judge that keeps failing: a broken host must not eat the queue
 IDLE_TICK_S: Final = 1.0  # interval at which an idle daemon checks that its judges still wait
 REAP_LIMIT_S: Final = 60.0
-NOT_THE_HOSTS: Final = ("problem", OUT_OF_TIME)  # an organiser's broken or too slow problem: no reason to slow down
+NOT_THE_HOSTS: Final = (PROBLEM, OUT_OF_TIME)  # an organiser's broken or too slow problem: no reason to slow down
 HAND_IN_S: Final = 20.0  # before the site's deadline the judge is ended: it clears away, and its report travels
 RELEASE_PATIENCE_S: Final = 5.0  # how long an ending daemon asks the site to take its attempt back
 

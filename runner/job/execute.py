@@ -36,6 +36,7 @@ from runner.wire import (
     MAX_MESSAGE_CHARS,
     PROFILE,
     STARTER,
+    STARTERS_S,
     TIMED_MODES,
     Event,
     Expectation,
@@ -47,7 +48,6 @@ from sandbox.container import SandboxError
 
 log = logging.getLogger("runner.job.execute")
 
-STARTERS_S: Final = 300.0  # no further starter is tried after it: the site's deadline allows for the test itself
 SAID_CHARS: Final = 300
 OPERATOR_CHARS: Final = 8_000
 PROBLEM_FAILED: Final = "The problem's own code failed; its organiser has been told."

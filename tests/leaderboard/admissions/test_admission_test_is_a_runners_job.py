@@ -18,7 +18,9 @@ from leaderboard.judging.lease import renew
 from leaderboard.judging.models import AT_WORK, DONE, ERROR, QUEUED
 from leaderboard.judging.runners import create_runner, greet
 from leaderboard.judging.sweep import expire_leases
-from runner.wire import Job, Report, dump
+from problems.spec import Problem
+from runner.admission import examine, outputs
+from runner.wire import ADMISSION_CHECKS, STARTERS_S, Job, Report, dump
 from tests.leaderboard.stage import Stage, make_board, make_runner
 
 GOOD = {"name": "admission/zeros", "expected": "wrong", "got": "wrong in 3 of 3 cases", "good": True, "explained": ""}
@@ -211,6 +213,19 @@ def test_an_older_runner_that_says_nothing_is_no_verdict(stage: Stage) -> None:
 def test_problem_code_that_fails_fails_the_test(stage: Stage) -> None:
     test = done(stage, outcome="infra_error", reason="problem", evidence={"operator": "no module named x"})
     assert (test.outcome, "no module named x" in test.message) == (FAILED, True)
+
+
+def test_a_test_that_outlasts_the_problems_timeouts_fails(stage: Stage) -> None:
+    test = done(stage, outcome="infra_error", reason="out_of_time", admission={})
+    assert (test.outcome, "choose smaller sizes" in test.message) == (FAILED, True)
+
+
+def test_the_site_waits_longer_than_the_judges_own_limits(stage: Stage) -> None:
+    ask(stage)
+    problem = Problem.from_bundle(stage.board.version.bundle)
+    assert len(examine.variants(problem)) + 1 + outputs.MOST <= ADMISSION_CHECKS
+    starters_s = STARTERS_S + problem.test_timeout_s
+    assert claim(stage).deadline_s >= ADMISSION_CHECKS * problem.test_timeout_s + starters_s + 300
 
 
 def test_a_version_that_fails_takes_no_submissions_until_overridden(stage: Stage) -> None:

@@ -8,12 +8,12 @@ from problems.spec import Problem
 from runner.commands import local
 from runner.config import JudgeSettings
 from runner.job import execute
-from runner.wire import Job, Report
+from runner.wire import STARTERS_S, Job, Report
 
 LANGUAGES = ("C", "C++", "Python")
 
 
-@pytest.mark.parametrize(("each_s", "tried"), [(1.0, 3), (execute.STARTERS_S / 2 + 1, 2), (execute.STARTERS_S + 1, 1)])
+@pytest.mark.parametrize(("each_s", "tried"), [(1.0, 3), (STARTERS_S / 2 + 1, 2), (STARTERS_S + 1, 1)])
 def test_admission_tries_no_starter_after_starters_s(
     monkeypatch: pytest.MonkeyPatch, each_s: float, tried: int
 ) -> None:

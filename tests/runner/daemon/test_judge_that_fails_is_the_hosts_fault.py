@@ -7,7 +7,7 @@ import pytest
 
 from runner.daemon import worker
 from runner.daemon.worker import Daemon
-from runner.wire import Incumbent
+from runner.wire import ADMISSION, Incumbent
 from tests.runner.conftest import is_alive
 from tests.runner.fake_site import FakeSite
 
@@ -35,11 +35,18 @@ def test_failed_judge_becomes_infra_error_and_the_next_job_runs(
     assert second.report.outcome == "passed"
 
 
-def test_a_confirmation_has_the_time_of_all_its_runs(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
-    incumbent = Incumbent(source="pass", filename="k.py", submission_id="1")
-    one, five = site.offer("a1", "slow 1.5"), site.offer("confirmation-2", "slow 1.5", incumbent=incumbent, runs=5)
+@pytest.mark.parametrize(
+    "longer",
+    [
+        {"incumbent": Incumbent(source="pass", filename="k.py", submission_id="1"), "runs": 5},
+        {"task": ADMISSION, "mode": "test"},
+    ],
+    ids=["confirmation", "admission"],
+)
+def test_a_job_of_several_judgings_has_the_time_of_all(site: FakeSite, start: Callable[..., Daemon], longer) -> None:
+    one, many = site.offer("a1", "slow 1.5"), site.offer("a2", "slow 1.5", **longer)
     start(runner_judge_limit_s=1.0, runner_judge_grace_s=0.3).judge_until_idle()
-    assert (one.report.reason, five.report.outcome) == ("judge_hung", "passed")
+    assert (one.report.reason, many.report.outcome) == ("judge_hung", "passed")
 
 
 def test_judge_is_ended_before_the_deadline_of_the_site_and_says_so(
