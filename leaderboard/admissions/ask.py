@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 from leaderboard import broker
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
-from leaderboard.admissions.models import FAILED, PASSED, AdmissionTest
+from leaderboard.admissions.models import FAILED, PASSED, PROBLEM_FAILED, AdmissionTest
 from leaderboard.admissions.permissions import check_may_ask, check_may_override
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, BoardQuerySet, ProblemVersion
@@ -38,9 +38,7 @@ def ask_test(
     """
     if actor is not None:
         check_may_ask(actor, version=version, hardware=hardware)
-    unsupported = str(version.part("unsupported", ""))
-    if unsupported:
-        raise UserError("problem", str(version.problem), f"cannot be judged here: {unsupported}", status=409)
+    check_supported(version)
     waiting = AdmissionTest.objects.filter(version=version, hardware=hardware).exclude(state=DONE)
     if (known := waiting.first()) is not None:
         return known
@@ -55,6 +53,12 @@ def ask_test(
     except IntegrityError:  # another process was faster
         return waiting.get()
     return test
+
+
+def check_supported(version: ProblemVersion) -> None:
+    """Raise UserError if the problem is marked as unsupported: no runner judges it."""
+    if unsupported := str(version.part("unsupported", "")):
+        raise UserError("problem", str(version.problem), f"cannot be judged here: {unsupported}", status=409)
 
 
 def ask_for_imported(*, actor: User | None, now: datetime, gate: bool = True) -> int:
@@ -121,11 +125,8 @@ def claim_test(
 
 def record_test(test: AdmissionTest, *, report: Report, now: datetime) -> None:
     """Store the report of a test that the caller has received and locked."""
-    if report.outcome == "infra_error" and report.reason == PROBLEM:
-        detail = str(report.evidence.get("operator", ""))[-OPERATOR_CHARS:] or report.message
-        finish(test, FAILED, f"The problem's own code failed: {detail}", now)
-    elif report.outcome == "infra_error" and report.reason == OUT_OF_TIME:
-        finish(test, FAILED, TOO_SLOW, now)
+    if fault := fault_of_problem(report):
+        finish(test, FAILED, fault, now)
     elif report.outcome in ("infra_error", "unmeasurable"):
         give_back(test, why=report.message or report.reason, now=now)
     elif not isinstance(report.admission.get("passed"), bool):
@@ -133,6 +134,13 @@ def record_test(test: AdmissionTest, *, report: Report, now: datetime) -> None:
     else:
         test.told = _parsed(report)
         finish(test, PASSED if report.admission["passed"] else FAILED, report.message, now)
+
+
+def fault_of_problem(report: Report) -> str:
+    """Return why requested work fails by the problem itself, for its organisers; "" if it does not."""
+    if report.outcome == "infra_error" and report.reason == PROBLEM:
+        return PROBLEM_FAILED + (str(report.evidence.get("operator", ""))[-OPERATOR_CHARS:] or report.message)
+    return TOO_SLOW if report.outcome == "infra_error" and report.reason == OUT_OF_TIME else ""
 
 
 def _parsed(report: Report) -> dict[str, object]:

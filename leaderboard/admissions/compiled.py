@@ -2,7 +2,7 @@
 
 A runner of the board's hardware and timing epoch judges the version's torch.compile template like a ranked submission.
 No submission exists, so that a timing has no entrant, costs no quota and never ranks. A timing whose runner failed, or
-could not measure, returns to the queue.
+could not measure, returns to the queue. A timing whose problem fails is settled.
 """
 
 from collections.abc import Iterable
@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 
 from leaderboard import broker
 from leaderboard.accounts.models import User
+from leaderboard.admissions.ask import check_supported, fault_of_problem
 from leaderboard.admissions.models import FAILED, PASSED, CompiledTiming
 from leaderboard.admissions.permissions import check_may_ask
 from leaderboard.audit.record import record
@@ -40,6 +41,7 @@ def ask_compiled(*, board: Board, actor: User | None, now: datetime) -> Compiled
     """
     if actor is not None:
         check_may_ask(actor, version=board.version, hardware=board.hardware)
+    check_supported(board.version)
     if COMPILED not in (board.version.part("templates") or {}):
         text = "this problem has no torch.compile template; a task.yml asks for it with compile_baseline: true"
         raise UserError("board", board.slug, text, status=409)
@@ -64,7 +66,8 @@ def ask_compiled(*, board: Board, actor: User | None, now: datetime) -> Compiled
 def ask_for_untimed(*, now: datetime) -> tuple[int, list[str]]:
     """Ask for a timing of each board without one in its epoch; return their number, and the hardware without an epoch.
 
-    A timing that failed is not repeated: torch.compile would fail again. One that no runner could finish is.
+    A timing that failed is not repeated: torch.compile, or the problem, would fail again. A timing that no runner could
+    finish is.
     """
     boards = list(boards_with_template(Board.objects.with_parts()))
     epochs = ranked_epochs(boards, now=now)
@@ -83,8 +86,9 @@ def ask_for_untimed(*, now: datetime) -> tuple[int, list[str]]:
 
 
 def boards_with_template(boards: QuerySet[Board]) -> QuerySet[Board]:
-    """Return the boards whose problem has a torch.compile template."""
-    return boards.filter(version__bundle__templates__has_key=COMPILED)
+    """Return the boards whose problem has a torch.compile template and can be judged."""
+    supported = Q(version__bundle__unsupported="") | Q(version__bundle__unsupported__isnull=True)
+    return boards.filter(supported, version__bundle__templates__has_key=COMPILED)
 
 
 def ranked_epochs(boards: Iterable[Board], *, now: datetime) -> dict[int, str]:
@@ -129,7 +133,9 @@ def claim_compiled(
 def record_compiled(timing: CompiledTiming, *, report: Report, now: datetime) -> None:
     """Store the report of a timing that the caller has received and locked."""
     epoch = report.epoch or (timing.runner.epoch if timing.runner else "")
-    if report.outcome in ("infra_error", "unmeasurable"):
+    if fault := fault_of_problem(report):
+        finish(timing, FAILED, fault, now)
+    elif report.outcome in ("infra_error", "unmeasurable"):
         give_back(timing, why=report.message or report.reason, now=now)
     elif report.outcome != "passed":
         title = TITLES[report.outcome][1]

@@ -24,6 +24,7 @@ from runner.wire import ADMISSION, ADMISSION_CHECKS, STARTERS_S, Job
 PASSED: Final = "passed"
 FAILED: Final = "failed"
 OUTCOMES: Final = (PASSED, FAILED, ERROR)
+PROBLEM_FAILED: Final = "The problem's own code failed: "  # then its error, which may quote secret data
 NEAR_CONSTANT: Final = "near_constant"  # mark by a runner: a constant is nearly right in every timed case
 ACCEPTS_HALF: Final = "accepts_half"  # mark: the problem's own tolerance accepts half the inputs' precision
 
@@ -127,6 +128,12 @@ class CompiledTiming(Requested):
 
     def __str__(self) -> str:
         return f"compiled timing {self.pk} ({self.outcome or self.state})"
+
+    @property
+    def public_message(self) -> str:
+        """The message without the error of the problem's own code."""
+        is_secret = self.message.startswith(PROBLEM_FAILED)
+        return f"{PROBLEM_FAILED}its organiser can see why." if is_secret else self.message
 
     def job(self) -> Job:
         """Return the runner's job: the version's own template is judged like a ranked submission."""

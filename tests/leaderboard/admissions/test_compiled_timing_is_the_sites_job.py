@@ -25,8 +25,8 @@ from tests.leaderboard.stage import Stage, make_board, make_problem, make_runner
 TEMPLATE = "import torch\n"
 
 
-def with_template(board: Board) -> Board:
-    found = make_problem(board.slug, templates={COMPILED: TEMPLATE})
+def with_template(board: Board, **changes) -> Board:
+    found = make_problem(board.slug, templates={COMPILED: TEMPLATE}, **changes)
     board.version = ProblemVersion.objects.create(problem=board.problem, digest=found.digest, bundle=found.to_bundle())
     board.save()
     return board
@@ -85,6 +85,23 @@ def test_a_timing_that_torch_compile_failed_says_why(stage: Stage, board: Board)
         "torch.compile of the reference gives no time on cpu. It failed while running: Unsupported: no compiler."
     )
     assert timing.ratio is None
+
+
+def test_a_timing_whose_problem_failed_is_settled_with_the_error_for_organisers(stage: Stage, board: Board) -> None:
+    timing = timed(stage, outcome="infra_error", reason="problem", evidence={"operator": "seed 7: no module x"})
+    assert (timing.outcome, timing.message) == (FAILED, "The problem's own code failed: seed 7: no module x")
+    assert timing.public_message == "The problem's own code failed: its organiser can see why."
+    assert ask_for_untimed(now=stage.now) == (0, [])
+    late = timed(stage, outcome="infra_error", reason="out_of_time")
+    assert (late.outcome, "raise them" in late.message, late.public_message) == (FAILED, True, late.message)
+
+
+def test_no_timing_is_asked_of_a_problem_that_cannot_be_judged(stage: Stage) -> None:
+    hello(stage, "driver-1")
+    with_template(stage.board, unsupported="It needs aiter.")
+    assert ask_for_untimed(now=stage.now) == (0, [])
+    with pytest.raises(UserError, match="cannot be judged here: It needs aiter"):
+        ask(stage)
 
 
 @pytest.mark.parametrize(

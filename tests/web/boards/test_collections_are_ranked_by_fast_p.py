@@ -139,6 +139,10 @@ def test_a_board_shows_the_sites_timing_or_why_there_is_none(stage, browser, boa
     time_compiled(stage, boards[1], outcome="build_error", message="No C++ compiler is in the image.")
     text = page(browser, "/boards/kb1-002-triple/cpu")
     assert "torch.compile of the reference gives no time on cpu. It did not load: No C++ compiler" in text
+    time_compiled(stage, boards[1], outcome="infra_error", reason="problem", evidence={"operator": "seed 7"})
+    text = page(browser, "/boards/kb1-002-triple/cpu")
+    assert "own code failed: its organiser can see why" in text
+    assert "seed 7" not in text, "secret data"
     time_compiled(stage, boards[0], outcome="timeout", message="It took too long.")
     assert "1.600×" in page(browser, "/boards/kb1-001-double/cpu"), "a later failure does not hide a figure"
     assert "torch.compile" not in page(browser, "/boards/softmax/cpu"), "a problem without the template"
