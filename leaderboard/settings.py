@@ -328,6 +328,7 @@ SWEEPER_ACTS = (  # of other apps, and the seconds between two calls
     ("leaderboard.inbox.collect.collect", 15.0),
     ("leaderboard.inbox.deliver.deliver", 15.0),
     ("leaderboard.competitions.importing.fetch_waiting", 3.0),
+    ("leaderboard.admissions.compiled.end_unranked", 60.0),
     ("leaderboard.web.dataset.releases.publish_due", 600.0),
 )
 

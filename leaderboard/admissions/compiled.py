@@ -22,7 +22,7 @@ from leaderboard.competitions.models import Board
 from leaderboard.errors import UserError
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.lease import finish, take_first
-from leaderboard.judging.models import DONE, ERROR, Runner
+from leaderboard.judging.models import DONE, ERROR, QUEUED, Runner
 from leaderboard.judging.sweep import give_back
 from leaderboard.wording.outcomes import TITLES
 from problems.spec import COMPILED
@@ -30,6 +30,7 @@ from runner.wire import Job, Report
 
 OTHER_EPOCH = "its runner measured in the timing epoch {got}, not in {wanted}"
 NO_FIGURES = "the runner's report has no ratio with an interval"
+UNRANKED = "No board of this version ranks the timing epoch {epoch} any more. Ask again for the present epoch"
 DID_NOT_WORK = "torch.compile of the reference gives no time on {hardware}. {title}: {why}"
 NO_EPOCH = "no runner of {hardware} has named a timing epoch yet; ask again once one has joined"
 
@@ -83,6 +84,23 @@ def ask_for_untimed(*, now: datetime) -> tuple[int, list[str]]:
             ask_compiled(board=board, actor=None, now=now)
             asked += 1
     return asked, sorted(without)
+
+
+@transaction.atomic
+def end_unranked(*, now: datetime) -> int:
+    """End queued timings in an epoch that no board of their version ranks any more, and return their number.
+
+    No runner may ever measure in that epoch again, and until then the sweeper would ring for them.
+    """
+    queued = CompiledTiming.objects.filter(state=QUEUED).select_for_update(skip_locked=True)
+    timings = list(queued)  # before the epochs are read: a later request may be in a later epoch
+    boards = Board.objects.filter(version__in={timing.version_id for timing in timings}).select_related("competition")
+    epochs = ranked_epochs(boards, now=now)
+    ranked = {(board.version_id, board.hardware, epochs[board.pk]) for board in boards}
+    ended = [timing for timing in timings if (timing.version_id, timing.hardware, timing.epoch) not in ranked]
+    for timing in ended:
+        finish(timing, ERROR, UNRANKED.format(epoch=timing.epoch), now)
+    return len(ended)
 
 
 def boards_with_template(boards: QuerySet[Board]) -> QuerySet[Board]:

@@ -7,13 +7,13 @@ import pytest
 from django.core.management import call_command
 
 from leaderboard import pipeline
-from leaderboard.admissions.compiled import ask_compiled, ask_for_untimed, newest_timings
+from leaderboard.admissions.compiled import ask_compiled, ask_for_untimed, end_unranked, newest_timings
 from leaderboard.admissions.door import refusal
 from leaderboard.admissions.models import FAILED, PASSED, CompiledTiming
 from leaderboard.competitions import authoring
 from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.errors import UserError
-from leaderboard.judging.models import DONE, ERROR, QUEUED, Attempt
+from leaderboard.judging.models import DONE, ERROR, QUEUED, Attempt, EpochPin
 from leaderboard.judging.runners import greet
 from leaderboard.standings.epochs import choose_epoch
 from leaderboard.standings.models import Entry
@@ -170,6 +170,30 @@ def test_a_new_epoch_has_no_timing_until_it_is_asked_for(stage: Stage, board: Bo
     hello(stage, "driver-2")
     choose_epoch(hardware="cpu", name="driver-2", actor=None, reason="a new driver", now=stage.now)
     assert newest_timings([board], now=stage.now) == {}
+
+
+def test_a_queued_timing_ends_when_no_board_ranks_its_epoch(stage: Stage, board: Board, settings) -> None:
+    assert "leaderboard.admissions.compiled.end_unranked" in dict(settings.SWEEPER_ACTS)
+    timing = ask(stage)
+    hello(stage, "driver-2")
+    assert end_unranked(now=stage.now) == 0, "the new epoch is only proposed"
+    stage.choose("driver-2")
+    newer = ask(stage)
+    assert end_unranked(now=stage.now) == 1
+    timing.refresh_from_db()
+    assert (timing.state, timing.outcome) == (DONE, ERROR)
+    assert "ranks the timing epoch driver-1 any more" in timing.message
+    assert claim(stage).attempt_id == newer.attempt_id
+
+
+def test_a_queued_timing_stays_while_a_contest_pins_its_epoch(stage: Stage, board: Board) -> None:
+    ask(stage)
+    EpochPin.objects.create(competition=board.competition, hardware="cpu", epoch="driver-1", pinned_at=stage.now)
+    hello(stage, "driver-2")
+    stage.choose("driver-2")
+    assert end_unranked(now=stage.now) == 0
+    EpochPin.objects.all().delete()
+    assert end_unranked(now=stage.now) == 1
 
 
 def test_the_command_asks_for_what_has_no_timing(stage: Stage, board: Board) -> None:
