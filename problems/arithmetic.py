@@ -29,10 +29,11 @@ class LimitError(ProblemError):
     """A faulty expression or ceiling; names its place, its value and the remedy."""
 
 
-def evaluate(expression: str, arguments: Mapping[str, object], where: str = "speed_of_light") -> int:
+def evaluate(expression: str | ast.expr, arguments: Mapping[str, object], where: str = "speed_of_light") -> int:
     """Return the value of `expression` for one case. Raises LimitError, which names the expression and the way out."""
     try:
-        return _whole(_value(_parse(expression), arguments))
+        parsed = _parse(expression) if isinstance(expression, str) else expression
+        return _whole(_value(parsed, arguments))
     except _Refused as refused:
         raise LimitError(where, f"{shown(expression)}: {refused}") from None
 

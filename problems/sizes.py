@@ -6,10 +6,12 @@ for a hardware before any runner tries it. Where no shape can be read, there is 
 """
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
-from problems.arithmetic import LimitError, evaluate
+from problems.arithmetic import MOST_CASES, LimitError, evaluate
 from problems.fields import ProblemError
 from problems.formats import inspect
 from problems.spec import MODEL, Problem, case_name
@@ -27,7 +29,10 @@ GPU_GIB: Final = (
 _MAKERS: Final = frozenset({"rand", "randn", "randint", "zeros", "ones", "empty", "full", "normal", "randperm"})
 _BYTES: Final = {"float64": 8, "double": 8, "int64": 8, "long": 8, "float16": 2, "half": 2, "bfloat16": 2, "int16": 2}
 _BYTES_OF_ONE: Final = frozenset({"int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"})
-_MOST_STATEMENTS: Final = 2_000
+_MOST_NODES: Final = (
+    2_000  # of the syntax tree that are read for each case: hostile text costs no more than its parsing
+)
+_MOST_BYTES: Final = 1 << 64
 
 
 def room_for_inputs(hardware: str) -> int | None:
@@ -38,53 +43,71 @@ def room_for_inputs(hardware: str) -> int | None:
     return None if gib is None else gib * 1024 * MIB // GPU_INPUT_SHARE
 
 
-def too_large(problem: Problem, hardware: str) -> str:
-    """Return a sentence with the sizes where inputs of some case have no room on this hardware; "" where all have."""
-    room, source = room_for_inputs(hardware), problem.files.get("reference.py", "")
-    if room is None:
-        return ""
+def too_large(problem: Problem, hardware: Iterable[str]) -> list[str]:
+    """Return a sentence with the sizes for each hardware where inputs of some case have no room."""
     try:
-        tree = inspect.parse(source)
+        tree = inspect.parse(problem.files.get("reference.py", ""))
     except ProblemError:
-        return ""
-    found = {}
-    function = "get_inputs" if problem.interface == MODEL else "generate_input"
-    for case in (*problem.on(hardware).benchmarks, *problem.tests):
-        taken = _input_bytes(tree, function, case)
-        if taken > room:
-            found[case_name(case)] = taken
-    if not found:
-        return ""
-    name, most = max(found.items(), key=lambda item: item[1])
-    which = "its inputs take" if problem.interface == MODEL else f"the inputs of the case {name} take"
-    more = f" (and {len(found) - 1} more such cases)" if len(found) > 1 else ""
-    wayout = "choose smaller sizes or hardware with more memory"
-    return f"{hardware}: {which} about {_mib(most)}, and a judge there has room for {_mib(room)}{more}; {wayout}"
+        return []
+    made = _Made.of(tree, "get_inputs" if problem.interface == MODEL else "generate_input")
+    taken: dict[str, int] = {}  # by case
+    sentences = []
+    for place in hardware:
+        if (room := room_for_inputs(place)) is None:
+            continue
+        cases = {case_name(case): case for case in (*problem.on(place).benchmarks, *problem.tests)}
+        names = list(cases)[:MOST_CASES]
+        for name in names:
+            if name not in taken:
+                taken[name] = made.bytes_of(cases[name])
+        if found := [name for name in names if taken[name] > room]:
+            worst = max(found, key=lambda name: taken[name])
+            which = "its inputs take" if problem.interface == MODEL else f"the inputs of the case {worst} take"
+            most = f"about {_mib(taken[worst])}, and a judge there has room for {_mib(room)}"
+            more = f" (and {len(found) - 1} more such cases)" if len(found) > 1 else ""
+            wayout = "choose smaller sizes or hardware with more memory"
+            sentences.append(f"{place}: {which} {most}{more}; {wayout}")
+    return sentences
 
 
-def _input_bytes(tree: ast.Module, function: str, case: Mapping[str, Any]) -> int:
-    """Return the bytes of the tensors that the function makes, as far as their shapes can be read."""
-    made = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
-    if not made:
-        return 0
-    known = _constants(tree.body, {})
-    defaults = made[-1].args
-    for argument, value in zip(reversed(defaults.args), reversed(defaults.defaults), strict=False):
-        known |= _constants([ast.Assign(targets=[ast.Name(argument.arg)], value=value)], known)
-    known |= {name: value for name, value in case.items() if isinstance(value, int | list)}
-    known = _constants(made[-1].body, known)
-    total = 0
-    for node in ast.walk(made[-1]):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name("torch"), attr=name)) if name in _MAKERS:
-                total += _bytes_of(node, name, known)
-    return total
+@dataclass(frozen=True)
+class _Made:
+    """Tensors that a function makes, as far as its text can be read: read once for all cases."""
+
+    statements: Sequence[ast.stmt] = ()
+    calls: Sequence[tuple[ast.Call, str]] = ()
+    known: Mapping[str, Any] = field(default_factory=dict)  # the file's constants and the arguments' defaults
+
+    @classmethod
+    def of(cls, tree: ast.Module, function: str) -> "_Made":
+        """Return the tensors of this function; none if there is too much text to read in a moment."""
+        made = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function][-1:]
+        constants = [node for node in tree.body if isinstance(node, ast.Assign)]
+        nodes = list(islice((node for part in (*made, *constants) for node in ast.walk(part)), _MOST_NODES + 1))
+        if not made or len(nodes) > _MOST_NODES:
+            return cls()
+        known = _constants(constants, {})
+        defaults = made[0].args
+        for argument, value in zip(reversed(defaults.args), reversed(defaults.defaults), strict=False):
+            known |= _constants([ast.Assign(targets=[ast.Name(argument.arg)], value=value)], known)
+        calls = []
+        for node in ast.walk(made[0]):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name("torch"), attr=name)) if name in _MAKERS:
+                    calls.append((node, name))
+        return cls(made[0].body, calls, known)
+
+    def bytes_of(self, case: Mapping[str, Any]) -> int:
+        """Return the bytes of these tensors in a case."""
+        given = {name: value for name, value in case.items() if isinstance(value, int | list)}
+        known = _constants(self.statements, {**self.known, **given})
+        return sum(_bytes_of(call, name, known) for call, name in self.calls)
 
 
-def _constants(statements: list[ast.stmt], known: dict[str, Any]) -> dict[str, Any]:
+def _constants(statements: Sequence[ast.stmt], known: Mapping[str, Any]) -> dict[str, Any]:
     """Return `known` with the names that plain assignments at this level give to whole numbers and lists of them."""
     known = dict(known)
-    for statement in statements[:_MOST_STATEMENTS]:
+    for statement in statements:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target = statement.targets[0]
             pairs = [(target, statement.value)]
@@ -111,7 +134,7 @@ def _bytes_of(call: ast.Call, name: str, known: Mapping[str, Any]) -> int:
         if numbers is None:
             return 0
         for number in numbers if isinstance(numbers, list) else [numbers]:
-            count *= max(0, number)
+            count = min(count * max(0, number), _MOST_BYTES)
     dtype = keywords.get("dtype")
     word = dtype.attr if isinstance(dtype, ast.Attribute) else "int64" if name in ("randint", "randperm") else ""
     each = 1 if word in _BYTES_OF_ONE else _BYTES.get(word, 4)
@@ -126,8 +149,8 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> int | list[int] | None:
         parts = [_value(part, known) for part in node.elts]
         return [part for part in parts if isinstance(part, int)] if all(isinstance(one, int) for one in parts) else None
     try:
-        return evaluate(ast.unparse(node), known)
-    except (LimitError, RecursionError, ValueError):
+        return evaluate(node, known)
+    except LimitError:
         return None
 
 

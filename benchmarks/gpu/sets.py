@@ -203,9 +203,9 @@ def run(
         if prepared["unsupported"]:
             kept.append(_line(prepared, outcome=UNSUPPORTED, reason=prepared["unsupported"]))
             continue
-        if reason := too_large(Problem.from_bundle(prepared["problem"]), os.environ.get("RUNNER_HARDWARE", "")):
+        if reasons := too_large(Problem.from_bundle(prepared["problem"]), [os.environ.get("RUNNER_HARDWARE", "")]):
             if before is None:
-                kept.append(_line(prepared, outcome=TOO_LARGE, reason=reason))
+                kept.append(_line(prepared, outcome=TOO_LARGE, reason=reasons[0]))
             continue
         due.append((turn, path, prepared))
     for _, path, prepared in sorted(due, key=lambda one: one[0]):

@@ -274,7 +274,7 @@ def _problem(competition: Competition, entry: SetEntry, act: Import) -> ProblemR
     for hardware, (_, kept) in boards.items():
         warnings += [f"{hardware}: its {key} was edited here; it stays" for key in kept]
     if not unsupported:  # hardware without room for the problem's inputs, before a runner finds out
-        warnings += [sentence for hardware in entry.gpus if (sentence := too_large(entry.problem, hardware))]
+        warnings += too_large(entry.problem, entry.gpus)
     return ProblemReport(
         problem=slug,
         status=UNSUPPORTED if unsupported else change,

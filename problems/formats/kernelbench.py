@@ -18,7 +18,7 @@ from problems.fields import ProblemError, as_text, printable
 from problems.formats import inspect
 from problems.formats.files import read_text
 from problems.formats.gpumode import MAX_NAME_CHARS, MAX_PROBLEMS, Fault, ProblemSet, SetEntry
-from problems.spec import BUNDLE_VERSION, COMPILED, MAX_GPUS, MODEL, Problem, as_words
+from problems.spec import BUNDLE_VERSION, COMPILED, MAX_BUNDLE_BYTES, MAX_GPUS, MODEL, Problem, as_words
 
 NAME: Final = "KernelBench"
 FAST_P: Final = "fast_p"  # KernelBench's score of a whole collection
@@ -26,6 +26,7 @@ LEVELS: Final = (1, 2, 3)  # read by default
 ENTRY: Final = "ModelNew"
 TEST_SEEDS: Final = (1, 2)
 TIMED_SEED: Final = 3
+MAX_CHARS: Final = MAX_BUNDLE_BYTES // 3  # of a file, which its bundle holds three times
 
 # An element passes by KernelBench's rule. That alone would take zeros for a softmax of a long row. The whole output
 # must therefore be right, too: fp32 stays below 1e-4, which half precision (2e-4 and more) does not; with products in
@@ -189,6 +190,9 @@ def level_of(path: Path) -> int:
 
 def parse(source: str, filename: str, level: int, precision: str = FP32) -> Problem:
     number, words = _named(filename)
+    if len(source) > MAX_CHARS:  # before it is read word by word
+        fault = f"{len(source):,} characters, at most {MAX_CHARS:,}: its bundle holds it three times; make it smaller"
+        raise ProblemError("file", fault)
     tree = inspect.parse(source)
     model = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"), None)
     own = (ast.get_docstring(model) or "").strip()[:20_000] if model else ""
@@ -236,10 +240,14 @@ def starter(source: str) -> str:
     except (tokenize.TokenError, IndentationError) as error:  # for a few files that Python itself accepts
         fault = f"cannot be read word by word: {error.args[0]}; write it with plain lines"
         raise ProblemError("file", fault) from error
-    places = [token.start for token in tokens if token.type == tokenize.NAME and token.string == "Model"]
-    for row, column in reversed(places):
-        line = lines[row - 1]
-        lines[row - 1] = line[:column] + ENTRY + line[column + len("Model") :]
+    places: dict[int, list[int]] = {}
+    for token in tokens:
+        if token.type == tokenize.NAME and token.string == "Model":
+            places.setdefault(token.start[0], []).append(token.start[1])
+    for row, columns in places.items():
+        line, starts = lines[row - 1], [0, *(column + len("Model") for column in columns)]
+        parts = zip(starts, [*columns, len(line)], strict=True)
+        lines[row - 1] = ENTRY.join(line[start:end] for start, end in parts)
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """KernelBench files become problems by parsing alone; no code of them runs, and an unsuitable file gets a reason."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,18 @@ def test_the_starter_is_the_model_under_its_new_name() -> None:
     assert kernelbench.starter('x = "Model"  # Model\nModelling = Model\n') == (
         'x = "Model"  # Model\nModelling = ModelNew\n'
     )
+    assert kernelbench.starter("Model, é, Model\n[Model]\n") == "ModelNew, é, ModelNew\n[ModelNew]\n"
+
+
+def test_a_line_of_many_models_is_renamed_once() -> None:
+    began = time.process_time()
+    assert kernelbench.starter("Model," * 100_000).count("ModelNew") == 100_000
+    assert time.process_time() - began < 5.0
+
+
+def test_a_file_too_long_for_its_bundle_is_refused_before_it_is_read() -> None:
+    with pytest.raises(ProblemError, match="at most 333,333"):
+        kernelbench.parse("(" * 333_334, "1_Long.py", 1)
 
 
 @pytest.mark.parametrize(
