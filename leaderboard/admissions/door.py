@@ -47,12 +47,15 @@ def accepts_half(tests: Iterable[AdmissionTest]) -> bool:
 
 
 def starter_outcomes(tests: Iterable[AdmissionTest]) -> dict[str, str]:
-    """Return the outcome of the starter code by language, from these tests of `newest_verdicts`."""
+    """Return the outcome of the starter code by language, from these tests of `newest_verdicts`.
+
+    A fault of the runner is no outcome of a starter.
+    """
     return {
         line["name"].removeprefix(STARTER): line["got"]
         for test in tests
         for line in test.lines
-        if line["name"].startswith(STARTER)
+        if line["name"].startswith(STARTER) and not line["got"].startswith(("infra_error", "unmeasurable"))
     }
 
 

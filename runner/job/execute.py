@@ -5,6 +5,7 @@ A daemon's jobs run in a process of their own (runner/job/judge_main.py), `runne
 
 import itertools
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -228,8 +229,9 @@ class _Course:
         for side in ready.sides.values():
             side.container.kill()
             side.container.wait_dead()
+        ready.oracle.close()  # each starter has an oracle of its own
         with self.phase("starters"):
-            found = replace(found, lines=(*found.lines, *try_starters(self.job, problem, ready.settings)))
+            found = replace(found, lines=(*found.lines, *try_starters(self.job, problem, ready)))
         return replace(
             self._blank,
             outcome="passed" if found.passed else "wrong",
@@ -297,8 +299,9 @@ def end_foreign_code(sides: dict[str, Tenant], recorder: Recorder) -> None:
             recorder.add_fault("unmeasurable", INCUMBENT_FAILED, message)
 
 
-def try_starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> Iterator[Expectation]:
+def try_starters(job: Job, problem: Problem, ready: prepare.Prepared) -> Iterator[Expectation]:
     """Send each starter of the problem in test mode. A starter that fails is no fault: it may only show the form."""
+    os.sched_setaffinity(0, ready.cores.oracle)  # all that this judge has: each starter's judge shares them out again
     until = time.monotonic() + STARTERS_S
     for language, source in sorted(problem.templates.items()):
         if time.monotonic() > until:
@@ -306,7 +309,7 @@ def try_starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> 
         if accelerators.make_of(job.hardware).on_host and needs_gpu(language):
             continue
         sent = replace(job, task=JUDGE, mode="test", filename=problem.submission_name, source=source)
-        report = execute(sent, settings, lambda event: None)
+        report = execute(sent, ready.settings, lambda event: None)
         passed = report.outcome == "passed"
         got = report.outcome + (f" ({report.reason})" if report.reason else "")
         explained = "" if passed else report.message[:SAID_CHARS]

@@ -49,7 +49,7 @@ def starters(problem: Problem, hardware: Iterable[str], found: Mapping[str, str]
         elif outcome:
             about = f"The form of a submission in {language}. As it is, its verdict in test mode is: {outcome}."
         else:
-            about = f"A start in {language}. No admission test has tried it yet."
+            about = f"A start in {language}. No admission test has judged it yet."
         if has_gpu or not needs_gpu(language):
             word = "".join(letter for letter in language.lower().replace("+", "p") if letter.isalnum())  # C++ is no C
             name = f"starter_{word}{suffix}"

@@ -1,5 +1,7 @@
-"""The admission test tries no further starter once they have taken STARTERS_S together; without containers."""
+"""Starters of an admission test share STARTERS_S and have all cores of the runner; without containers."""
 
+import os
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -7,19 +9,31 @@ import pytest
 from problems.spec import Problem
 from runner.commands import local
 from runner.config import JudgeSettings
+from runner.host.accelerators import share_out
 from runner.job import execute
 from runner.wire import STARTERS_S, Job, Report
 
 LANGUAGES = ("C", "C++", "Python")
 
 
+@pytest.fixture
+def ready() -> Iterator[SimpleNamespace]:
+    """Prepared state of an admission test, with this process on the judge's core."""
+    before = os.sched_getaffinity(0)
+    cores = share_out(sorted(before))
+    os.sched_setaffinity(0, cores.judge)
+    yield SimpleNamespace(cores=cores, settings=JudgeSettings(sandbox_image="none", runner_hardware="cpu"))
+    os.sched_setaffinity(0, before)
+
+
 @pytest.mark.parametrize(("each_s", "tried"), [(1.0, 3), (STARTERS_S / 2 + 1, 2), (STARTERS_S + 1, 1)])
 def test_admission_tries_no_starter_after_starters_s(
-    monkeypatch: pytest.MonkeyPatch, each_s: float, tried: int
+    monkeypatch: pytest.MonkeyPatch, ready: SimpleNamespace, each_s: float, tried: int
 ) -> None:
     clock = [1000.0]
 
     def judge(job: Job, *_: object) -> Report:
+        assert os.sched_getaffinity(0) == set(ready.cores.oracle)
         clock[0] += each_s
         return Report(attempt_id=job.attempt_id, token=job.token, outcome="passed")
 
@@ -36,6 +50,5 @@ def test_admission_tries_no_starter_after_starters_s(
         ranking_by="geom",
         gpus=("cpu",),
     )
-    settings = JudgeSettings(sandbox_image="none", runner_hardware="cpu")
-    lines = list(execute.try_starters(local.admission_job(problem, "cpu"), problem, settings))
+    lines = list(execute.try_starters(local.admission_job(problem, "cpu"), problem, ready))
     assert [line.name for line in lines] == [f"starter/{language}" for language in LANGUAGES[:tried]]

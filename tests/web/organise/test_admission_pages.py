@@ -148,6 +148,24 @@ def test_the_api_says_the_same(stage, browser, failed) -> None:
     assert client.get(f"/api/v1/admission/{failed.pk}").json()["open"] is True, "the newest test counts"
 
 
+@pytest.mark.parametrize(
+    ("got", "shown"),
+    [
+        ("passed", "It passes test mode as it is"),
+        ("wrong (none)", "its verdict in test mode is: wrong (none)."),
+        ("infra_error (sandbox)", "No admission test has judged it yet."),
+    ],
+)
+def test_a_problem_shows_the_outcome_of_its_starter_but_no_fault_of_the_runner(stage, browser, got, shown) -> None:
+    found = make_problem(templates={"Python": "def custom_kernel(data):\n    return data\n"})
+    version = ProblemVersion.objects.create(problem=stage.board.problem, digest=found.digest, bundle=found.to_bundle())
+    Board.objects.filter(pk=stage.board.pk).update(version=version)
+    told = {"lines": [{"name": "starter/Python", "expected": "passed", "got": got, "good": None, "explained": ""}]}
+    told = {"told": told, "created_at": stage.now, "finished_at": stage.now}
+    AdmissionTest.objects.create(version=version, hardware="cpu", state=DONE, outcome=PASSED, **told)
+    assert shown in browser(stage.ada).get("/boards/softmax").content.decode()
+
+
 @pytest.mark.parametrize("address", ["/boards/softmax", "/boards/softmax/cpu", "/boards/softmax/submit"])
 def test_a_page_of_a_board_asks_no_query_twice(stage, browser, failed, address) -> None:
     client = browser(stage.ada)
