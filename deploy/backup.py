@@ -171,6 +171,10 @@ def _restore_reports(place: Place, file: Path, *, is_drill: bool = False) -> Non
         restored, damaged = sealing.restore_reports(copies, store, identity, is_drill=is_drill)
         names = "".join(f"\n     damaged copy: {name}" for name in damaged)
         note(f"{restored} {'are whole' if is_drill else 'put back'}{names}")
+        if is_drill and damaged:
+            raise SetupError(
+                f"{len(damaged)} copies of reports are damaged: remove them, and the next backup makes them anew"
+            )
 
 
 def undo() -> None:

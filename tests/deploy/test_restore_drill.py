@@ -227,6 +227,10 @@ def test_a_damaged_copy_is_named_and_not_restored(site: Place, tmp_path: Path) -
         found = sealing.restore_reports(*places, identity, is_drill=is_drill)
         assert found == (1, [copy.name for copy in copies[:3]])
         assert len(list(places[1].rglob("*.json.gz"))) == (0 if is_drill else 1)
+    drilled = replace(site, environment={**site.environment, "BACKUP_IDENTITY": str(tmp_path / "key.txt")})
+    (file,) = backups(tmp_path)
+    with pytest.raises(SetupError, match="3 copies of reports are damaged"):
+        backup._restore_reports(drilled, file, is_drill=True)
 
 
 @pytest.mark.parametrize(
