@@ -192,7 +192,7 @@ class Prepared:
         for name in random.SystemRandom().sample(used, len(used)):
             self.start_side(name)
         self._connect_sides(draws=timed)
-        if timed and A not in used and self.oracle.problem == self.long_problem:
+        if timed and self.long_problem and A in self.sides and self.sides[A].baseline_of == self.long_problem:
             self.own_calls, self._compared_at = self.own_calls.of(A), math.inf
         elif timed:
             self._compare(few=True)

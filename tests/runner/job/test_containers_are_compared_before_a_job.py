@@ -80,10 +80,11 @@ def test_beside_a_baseline_of_long_calls_none_is_compared(monkeypatch: pytest.Mo
     monkeypatch.setattr(Tenant, "begin_anew", lambda side: bool(side.baseline_of))
     with prepare.prepared(judge_settings(), (B, A)) as ready:
 
-        def renew(long_problem: str, *, stays: bool) -> list[set[str]]:
-            """Renew it after a job of the problem "first"; return how often which sides were compared."""
+        def renew(long_problem: str, *, stays: bool, had_job: bool = True) -> list[set[str]]:
+            """Renew it after a job of the problem "first"; return how often which sides were compared. `had_job`: its
+            baseline was loaded."""
             asked.clear()
-            ready.sides[B].had_job = ready.sides[A].had_job = True
+            ready.sides[B].had_job, ready.sides[A].had_job = True, had_job
             ready.sides[A].baseline_of = "first" if stays else ""
             ready.oracle.problem, ready.long_problem = "first", long_problem
             ready.renew(timed=True)
@@ -93,4 +94,5 @@ def test_beside_a_baseline_of_long_calls_none_is_compared(monkeypatch: pytest.Mo
         assert ready.compared().own_calls == {A: [[1]]}, "of the first comparison, and none is due"
         assert renew("another", stays=True) == [{A, B}]
         assert renew("first", stays=False) == [{A, B}], "the baseline is new"
+        assert renew("first", stays=False, had_job=False) == [{A, B}], "the next job may be of another problem"
         assert set(ready.compared().own_calls) == {A, B}
