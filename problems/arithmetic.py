@@ -13,6 +13,7 @@ import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from itertools import islice
 from typing import Final
 
 from problems.fields import MAX_EXPRESSION_CHARS, ProblemError, shown
@@ -20,6 +21,7 @@ from problems.spec import Case, Problem, case_name
 
 MAX_BITS: Final = 128  # of every intermediate number: far beyond any count of bytes or operations
 MAX_DEPTH: Final = 32
+MOST_NAMED, MOST_NAME_CHARS = 32, 64  # arguments in a refusal: a file's constants are arguments, too
 MOST_CASES: Final = 64  # checked when a problem is read in
 
 Number = int | list[int]
@@ -99,7 +101,8 @@ def _value(node: ast.expr, arguments: Mapping[str, object], depth: int = 0) -> N
             if isinstance(value, int):  # true counts as 1
                 return _bounded(int(value))
             if name not in arguments:
-                raise _Refused(f"{name} is no argument of this case; it has {', '.join(sorted(arguments)) or 'none'}")
+                known = sorted(argument[:MOST_NAME_CHARS] for argument in islice(arguments, MOST_NAMED))
+                raise _Refused(f"{name} is no argument of this case; it has {', '.join(known) or 'none'}")
             raise _Refused(f"{name} is {shown(value)}, not a whole number; use another argument")
         case ast.UnaryOp(ast.USub() | ast.UAdd() as sign, operand):
             number = _whole(_value(operand, arguments, depth + 1))

@@ -29,9 +29,8 @@ GPU_GIB: Final = (
 _MAKERS: Final = frozenset({"rand", "randn", "randint", "zeros", "ones", "empty", "full", "normal", "randperm"})
 _BYTES: Final = {"float64": 8, "double": 8, "int64": 8, "long": 8, "float16": 2, "half": 2, "bfloat16": 2, "int16": 2}
 _BYTES_OF_ONE: Final = frozenset({"int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"})
-_MOST_NODES: Final = (
-    2_000  # of the syntax tree that are read for each case: hostile text costs no more than its parsing
-)
+_MOST_NODES: Final = 2_000  # of the syntax tree, read for each case: hostile text costs no more than its parsing
+MOST_READ: Final = 256  # cases over all hardware
 _MOST_BYTES: Final = 1 << 64
 
 
@@ -58,9 +57,9 @@ def too_large(problem: Problem, hardware: Iterable[str]) -> list[str]:
         cases = {case_name(case): case for case in (*problem.on(place).benchmarks, *problem.tests)}
         names = list(cases)[:MOST_CASES]
         for name in names:
-            if name not in taken:
+            if name not in taken and len(taken) < MOST_READ:
                 taken[name] = made.bytes_of(cases[name])
-        if found := [name for name in names if taken[name] > room]:
+        if found := [name for name in names if taken.get(name, 0) > room]:
             worst = max(found, key=lambda name: taken[name])
             which = "its inputs take" if problem.interface == MODEL else f"the inputs of the case {worst} take"
             most = f"about {_mib(taken[worst])}, and a judge there has room for {_mib(room)}"
@@ -146,8 +145,12 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> int | list[int] | None:
     if isinstance(node, ast.Name) and isinstance(known.get(node.id), list):
         return list(known[node.id])
     if isinstance(node, ast.Tuple | ast.List):
-        parts = [_value(part, known) for part in node.elts]
-        return [part for part in parts if isinstance(part, int)] if all(isinstance(one, int) for one in parts) else None
+        parts = list[int]()
+        for part in node.elts:
+            if not isinstance(number := _value(part, known), int):
+                return None
+            parts.append(number)
+        return parts
     try:
         return evaluate(node, known)
     except LimitError:

@@ -20,8 +20,8 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, BoardQuerySet, ProblemVersion
 from leaderboard.errors import UserError
 from leaderboard.judging.lease import finish, take_first
-from leaderboard.judging.models import DONE, Runner
-from leaderboard.judging.sweep import give_back
+from leaderboard.judging.models import DONE, Requested, Runner
+from leaderboard.judging.sweep import MAX_LOSSES, give_back
 from runner.wire import OUT_OF_TIME, PROBLEM, Job, Report
 
 OPERATOR_CHARS: Final = 4_000
@@ -125,7 +125,7 @@ def claim_test(
 
 def record_test(test: AdmissionTest, *, report: Report, now: datetime) -> None:
     """Store the report of a test that the caller has received and locked."""
-    if fault := fault_of_problem(report):
+    if fault := fault_of_problem(test, report):
         finish(test, FAILED, fault, now)
     elif report.outcome in ("infra_error", "unmeasurable"):
         give_back(test, why=report.message or report.reason, now=now)
@@ -136,11 +136,15 @@ def record_test(test: AdmissionTest, *, report: Report, now: datetime) -> None:
         finish(test, PASSED if report.admission["passed"] else FAILED, report.message, now)
 
 
-def fault_of_problem(report: Report) -> str:
-    """Return why requested work fails by the problem itself, for its organisers; "" if it does not."""
+def fault_of_problem(work: Requested, report: Report) -> str:
+    """Return why requested work fails by the problem itself, for its organisers; "" if it does not.
+
+    A machine that hangs ends a job as a slow problem does: only the last try out of time is a verdict.
+    """
     if report.outcome == "infra_error" and report.reason == PROBLEM:
         return PROBLEM_FAILED + (str(report.evidence.get("operator", ""))[-OPERATOR_CHARS:] or report.message)
-    return TOO_SLOW if report.outcome == "infra_error" and report.reason == OUT_OF_TIME else ""
+    is_slow = report.outcome == "infra_error" and report.reason == OUT_OF_TIME
+    return TOO_SLOW if is_slow and work.losses + 1 >= MAX_LOSSES else ""
 
 
 def _parsed(report: Report) -> dict[str, object]:

@@ -151,7 +151,7 @@ def claim_compiled(
 def record_compiled(timing: CompiledTiming, *, report: Report, now: datetime) -> None:
     """Store the report of a timing that the caller has received and locked."""
     epoch = report.epoch or (timing.runner.epoch if timing.runner else "")
-    if fault := fault_of_problem(report):
+    if fault := fault_of_problem(timing, report):
         finish(timing, FAILED, fault, now)
     elif report.outcome in ("infra_error", "unmeasurable"):
         give_back(timing, why=report.message or report.reason, now=now)

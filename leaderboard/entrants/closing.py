@@ -27,7 +27,7 @@ from leaderboard.accounts.models import ApiToken, User
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
-from leaderboard.entrants.permissions import members_of, memberships_of
+from leaderboard.entrants.permissions import members_of
 from leaderboard.errors import UserError
 
 GONE: Final = "deleted-{}"
@@ -58,9 +58,11 @@ def _check_may_close(account: User) -> None:
         problem = "an administrator's account is closed by another administrator"
     elif role := Role.objects.filter(user__in=logins_of(account)).select_related("competition").first():
         problem = f"you are {role.role} of {role.competition.name}; an owner takes the role back first"
-    for member in memberships_of(account).filter(role=Membership.CAPTAIN):
+    ours = Membership.objects.filter(user__in=logins_and_agents([account.pk]), left_at=None)
+    for member in ours.filter(role=Membership.CAPTAIN).select_related("entrant", "user"):
         if members_of(member.entrant).exclude(pk=member.pk).exists():
-            problem = f"you are the captain of {member.entrant.name}; make another member captain first"
+            captain = f"your agent {member.user.username} is" if member.user.agent_of_id else "you are"
+            problem = f"{captain} the captain of {member.entrant.name}; make another member captain first"
     if problem:
         raise UserError("account", account.get_username(), problem, status=409)
 

@@ -108,6 +108,16 @@ def test_sizes_of_a_hostile_reference_are_read_once_or_not_at_all() -> None:
     assert time.process_time() - began < 5.0
 
 
+def test_long_names_that_nothing_gives_a_value_cost_little() -> None:
+    long = "n" * 3_300
+    constants = "\n".join(f"{long}{number} = 1" for number in range(250))
+    unknown = ", ".join(f"y{number}" for number in range(450))
+    text = f"{constants}\ndef generate_input(size, seed):\n    x = ({unknown})\n    return torch.rand(x)\n"
+    began = time.process_time()
+    assert too_large(problem(text, *range(64)), ["H200"]) == []
+    assert time.process_time() - began < 5, "it took a minute"
+
+
 def test_sizes_beyond_all_memory_are_no_endless_numbers() -> None:
     shape = ", ".join("*shape" for _ in range(300))
     source = f"import torch\ndef generate_input(size, seed):\n    shape = {[2**62] * 60}\n    torch.rand({shape})\n"

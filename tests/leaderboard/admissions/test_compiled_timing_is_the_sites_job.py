@@ -92,7 +92,12 @@ def test_a_timing_whose_problem_failed_is_settled_with_the_error_for_organisers(
     assert (timing.outcome, timing.message) == (FAILED, "The problem's own code failed: seed 7: no module x")
     assert timing.public_message == "The problem's own code failed: its organiser can see why."
     assert ask_for_untimed(now=stage.now) == (0, [])
-    late = timed(stage, outcome="infra_error", reason="out_of_time")
+    out_of_time = {"outcome": "infra_error", "reason": "out_of_time"}
+    late = timed(stage, **out_of_time)
+    for losses in (1, 2):
+        assert (late.state, late.losses) == ("queued", losses), "a machine may hang"
+        assert pipeline.take_report(runner=stage.rex, report=passing(claim(stage), **out_of_time), now=stage.later(1))
+        late.refresh_from_db()
     assert (late.outcome, "raise them" in late.message, late.public_message) == (FAILED, True, late.message)
 
 

@@ -242,7 +242,10 @@ def test_an_account_that_others_depend_on_is_not_closed(stage, browser, client) 
     team = Entrant.objects.create(competition=competition, name="Fast", is_team=True, created_at=stage.now)
     for user, part in ((stage.ada, Membership.CAPTAIN), (stage.ben, Membership.MEMBER)):
         Membership.objects.create(entrant=team, competition=competition, user=user, role=part, joined_at=stage.now)
-    assert b"make another member captain first" in end(client, "erase").content
+    assert b"ou are the captain of Fast; make another member captain first" in end(client, "erase").content
+    agent = create_agent(owner=stage.ada, name="robo", now=stage.now)
+    team.memberships.filter(user=stage.ada).update(user=agent)
+    assert b"our agent robo is the captain of Fast" in end(client, "close").content
     assert b"closed by another administrator" in end(browser(stage.olga), "close", "olga").content
     stage.ada.refresh_from_db()
     assert stage.ada.is_active
