@@ -39,7 +39,7 @@ DISTURBED: Final = "the machine was disturbed"
 MOST: Final = 3  # further attempts; then the submission is shown as it is, with its measurements
 
 IS_SPOILED: Final = reduce(or_, (Q(outcome=outcome, reason__in=reasons) for outcome, reasons in SPOILED.items()))
-_OUR_FAILURE: Final = Q(outcome="infra_error") | IS_SPOILED
+OUR_FAILURE: Final = Q(outcome="infra_error") | IS_SPOILED
 
 
 def newest_verdicts(**of: Any) -> QuerySet[Result]:
@@ -49,7 +49,7 @@ def newest_verdicts(**of: Any) -> QuerySet[Result]:
     """
     of = {f"attempt__submission__{name}": value for name, value in of.items()}
     results = Result.objects.filter(attempt__submission__mode="ranked", attempt__is_shadow=False, **of)
-    newest = results.exclude(_OUR_FAILURE).order_by("attempt__submission_id", "-attempt__number")
+    newest = results.exclude(OUR_FAILURE).order_by("attempt__submission_id", "-attempt__number")
     newest = newest.distinct("attempt__submission_id")
     parts = ("board__competition", "owner", "entrant")
     newest = newest.select_related(*(f"attempt__submission__{name}" for name in parts))
@@ -71,7 +71,7 @@ def judged_since(attempt: str) -> Exists:
     later = Attempt.objects.in_the_open().filter(
         submission=OuterRef(f"{attempt}__submission"), number__gt=OuterRef(f"{attempt}__number")
     )
-    return Exists(later.exclude(_OUR_FAILURE | Q(state__in=(LOST, CANCELLED))))
+    return Exists(later.exclude(OUR_FAILURE | Q(state__in=(LOST, CANCELLED))))
 
 
 def with_reports(results: Sequence[Result]) -> Iterator[list[Result]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -85,7 +85,7 @@ def try_rejudging(*, chosen: RejudgeSet, actor: User, now: datetime) -> Counter[
         if not chosen.is_open:
             raise UserError("rejudge_set", chosen.name, f"is {chosen.state} already", status=409)
         items = sets.items_of(chosen)
-        fates = {pk: fate or RejudgeItem.NO_VERDICT for pk, fate in fates_of(items, sets.newest_of(items)).items()}
+        fates = {pk: fate or RejudgeItem.NO_VERDICT for pk, fate in fates_of(items, sets.judged_anew(items)).items()}
         ranked = [
             item.after.result
             for item in items
@@ -249,7 +249,7 @@ def differ(factor: float, *half_widths: float | None) -> bool:
 def compare(chosen: RejudgeSet) -> Comparison:
     """Compare as of now; for an applied set, return the stored fates and ranks."""
     items = sets.items_of(chosen)
-    fates = fates_of(items, sets.newest_of(items))
+    fates = fates_of(items, sets.judged_anew(items))
     changes = board_changes(items, fates)
     places = {(change.board.pk, change.stage, change.group): change for change in changes}
     rows = []
@@ -265,8 +265,8 @@ def compare(chosen: RejudgeSet) -> Comparison:
     return Comparison(rows, changes)
 
 
-def fates_of(items: Sequence[RejudgeItem], newest: Mapping[int, int]) -> dict[int, str]:
-    """Map item ids to the fate on applying, or the stored fate; "": not judged yet. `newest`: of sets.newest_of."""
+def fates_of(items: Sequence[RejudgeItem], anew: Set[int]) -> dict[int, str]:
+    """Map item ids to the fate on applying, or the stored fate; "": not judged yet. `anew`: of sets.judged_anew."""
     verdicts = newest_verdicts(pk__in=[item.submission_id for item in items])
     standing = dict(verdicts.values_list("attempt__submission_id", "attempt_id"))
     reviews = reviews_of(standing.values())
@@ -275,7 +275,7 @@ def fates_of(items: Sequence[RejudgeItem], newest: Mapping[int, int]) -> dict[in
         fates[item.pk] = item.became
         if not item.became and item.after.state not in UNFINISHED:
             is_rejected = reviews.get(standing.get(item.submission_id, 0)) == REJECTED
-            fates[item.pk] = sets.fate_of(item, newest_id=newest.get(item.submission_id), is_rejected=is_rejected)
+            fates[item.pk] = sets.fate_of(item, is_judged_anew=item.pk in anew, is_rejected=is_rejected)
     return fates
 
 

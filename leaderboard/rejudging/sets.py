@@ -23,8 +23,8 @@ from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.attempts import BATCH, append_states, call_off, ring_for, shadow_attempt
-from leaderboard.judging.models import CANCELLED, DONE, LOST, QUEUED, UNFINISHED, Attempt, RejudgeItem, RejudgeSet
-from leaderboard.judging.verdicts import is_spoiled
+from leaderboard.judging.models import DONE, QUEUED, UNFINISHED, Attempt, RejudgeItem, RejudgeSet
+from leaderboard.judging.verdicts import OUR_FAILURE, is_spoiled, judged_since
 from leaderboard.standings.models import Entry
 
 MOST: Final = 5_000  # submissions per set
@@ -65,15 +65,15 @@ class Selection:
 
 
 def select(*, selection: Selection, competition: Competition, board: Board | None) -> tuple[list[Attempt], int]:
-    """Return the newest judged attempts of the submissions, by submission, and the number of submissions left out.
+    """Return the attempts with the newest verdicts, by submission, and the number of submissions left out.
 
-    A cancelled attempt after the verdict does not matter. Submissions that are being judged again are left out. Raises
-    UserError if there are no submissions or too many, or if a list names a submission that is outside the competition
-    or board, or has no verdict, or is being judged again.
+    A submission without a verdict is chosen by its newest failure of ours. Submissions that are being judged again are
+    left out. Raises UserError if there are no submissions or too many, or if a list names a submission that is outside
+    the competition or board, or is not judged, or is being judged again.
     """
-    of_same = Attempt.objects.in_the_open().filter(submission=OuterRef("submission"))
-    found = Attempt.objects.in_the_open().filter(state=DONE, submission__board__competition=competition)
-    found = found.exclude(Exists(of_same.filter(state=DONE, number__gt=OuterRef("number"))))
+    done = Attempt.objects.in_the_open().filter(state=DONE, submission__board__competition=competition)
+    by_verdict = done.alias(is_failure=OUR_FAILURE).order_by("submission_id", "is_failure", "-number")
+    found = Attempt.objects.filter(pk__in=by_verdict.distinct("submission_id").values("pk"))
     if board is not None:
         found = found.filter(submission__board=board)
     if selection.kind == Kind.PUBLISHED:
@@ -95,6 +95,7 @@ def select(*, selection: Selection, competition: Competition, board: Board | Non
         found = found.filter(submission__in=selection.ids[: MOST + 1])
     else:
         raise UserError("kind", selection.kind, f"choose one of {', '.join(Kind.values)}")
+    of_same = Attempt.objects.in_the_open().filter(submission=OuterRef("submission"))
     is_judged_again = Exists(of_same.unfinished())
     rows = found.exclude(is_judged_again).select_related("submission__board").defer("submission__source")
     attempts = list(rows.order_by("submission_id")[: MOST + 1])
@@ -235,29 +236,28 @@ def items_of(chosen: RejudgeSet) -> list[RejudgeItem]:
     return items
 
 
-def lock_currents(items: Sequence[RejudgeItem]) -> dict[int, int]:
-    """Lock the current attempts. Return newest_of, without submissions whose attempt was replaced during the wait."""
+def lock_currents(items: Sequence[RejudgeItem]) -> set[int]:
+    """Lock the current attempts. Return judged_anew, with items whose attempt was replaced during the wait."""
     rows = Attempt.objects.current().filter(submission__in=[item.submission_id for item in items])
     locked = set(rows.order_by("pk").select_for_update().values_list("submission_id", flat=True))
-    return newest_of([item for item in items if item.submission_id in locked])
+    return judged_anew(items) | {item.pk for item in items if item.submission_id not in locked}
 
 
-def newest_of(items: Sequence[RejudgeItem]) -> dict[int, int]:
-    """Map submission ids to the newest attempt that is judged or unfinished: cancelled attempts bring no verdict."""
-    rows = Attempt.objects.in_the_open().filter(submission__in=[item.submission_id for item in items])
-    newest = rows.exclude(state__in=(LOST, CANCELLED)).order_by("submission_id", "-number").distinct("submission_id")
-    return dict(newest.values_list("submission_id", "pk"))
+def judged_anew(items: Sequence[RejudgeItem]) -> set[int]:
+    """Return the ids of the items whose submission has, or waits for, a verdict newer than the set's `before`."""
+    anew = RejudgeItem.objects.filter(judged_since("before"), pk__in=[item.pk for item in items])
+    return set(anew.values_list("pk", flat=True))
 
 
-def fate_of(item: RejudgeItem, *, newest_id: int | None, is_rejected: bool) -> str:
+def fate_of(item: RejudgeItem, *, is_judged_anew: bool, is_rejected: bool) -> str:
     """Pure: the fate of a finished item on applying.
 
-    `newest_id`: as in newest_of; `is_rejected`: a person rejected the submission's present result.
+    `is_judged_anew`: as in judged_anew; `is_rejected`: a person rejected the submission's present result.
     """
     after = item.after
     if after.state != DONE or after.outcome == "infra_error" or is_spoiled(after.outcome, after.reason):
         return RejudgeItem.NO_VERDICT
-    if newest_id != item.before_id:
+    if is_judged_anew:
         return RejudgeItem.NEWER
     return RejudgeItem.REJECTED if is_rejected else RejudgeItem.APPLIED
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
 from leaderboard.competitions.calendar import Stage as CalendarStage
-from leaderboard.competitions.models import Role
+from leaderboard.competitions.models import ProblemVersion, Role
 from leaderboard.confirmations.models import RECORD, Confirmation
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging import content_store
@@ -27,7 +28,7 @@ from leaderboard.judging.runners import greet
 from leaderboard.operations.models import Notice
 from leaderboard.rejudging import apply as rejudging_acts
 from leaderboard.rejudging.apply import compare
-from leaderboard.rejudging.sets import discard_set
+from leaderboard.rejudging.sets import Kind, Selection, discard_set, select
 from leaderboard.review.models import Decision
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import retract
@@ -223,6 +224,46 @@ def test_a_cancelled_attempt_keeps_no_line_out_of_a_set(stage: Stage) -> None:
     judge_shadow(stage, since, ratio=0.6)
     assert [row.before and row.before.ratio for row in compare(chosen).rows] == [0.9, 0.8]
     assert apply(stage, chosen) == {"applied": 2, "published": 2}
+
+
+def fail_anew(stage: Stage, *submissions: Submission) -> None:
+    """Judge submissions again by the site's own fault."""
+    for submission in submissions:
+        rejudge(submission=submission, actor=stage.olga, reason="once more", now=stage.later(1))
+        stage.judge(submission, outcome="infra_error", reason="problem")
+
+
+def test_a_failure_of_ours_keeps_no_line_out_of_a_set(stage: Stage) -> None:
+    """Our own failures are no verdicts: the line stands on the verdict before them, and so does the set."""
+    before, since = judged(stage, 0.9, 0.8)
+    failed = stage.submit(stage.cleo)
+    stage.judge(failed, outcome="infra_error", reason="problem")
+    fail_anew(stage, before)
+    chosen = set_of(stage, before, since, failed)
+    fail_anew(stage, since, failed)
+    for submission, ratio in ((before, 0.7), (since, 0.6), (failed, 0.75)):
+        judge_shadow(stage, submission, ratio=ratio)
+    rows = compare(chosen).rows
+    assert [(row.before and row.before.ratio, row.item.before.outcome) for row in rows] == [
+        (0.9, "passed"),
+        (0.8, "passed"),
+        (None, "infra_error"),
+    ]
+    assert apply(stage, chosen) == {"applied": 3, "published": 3}
+
+
+@pytest.mark.parametrize("kind", [Kind.VERSION, Kind.RUNNER])
+def test_a_set_chooses_by_the_newest_verdict_and_not_by_a_failure_of_ours(stage: Stage, kind: str) -> None:
+    [submission] = judged(stage, 0.9)
+    verdict = current(submission)
+    stage.board.version = ProblemVersion.objects.create(
+        problem=stage.board.problem, digest=f"sha256:{1:064x}", bundle=stage.board.version.bundle
+    )
+    stage.board.save()
+    fail_anew(stage, submission)
+    selection = Selection(kind=kind, runner=stage.rex.name, until=verdict.finished_at + timedelta(microseconds=1))
+    found, _ = select(selection=selection, competition=stage.board.competition, board=None)
+    assert found == [verdict]
 
 
 @pytest.mark.parametrize("told", [{"outcome": "infra_error"}, {"outcome": "unmeasurable", "reason": "voids"}])
