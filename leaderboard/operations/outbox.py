@@ -83,7 +83,7 @@ def _claim(now: datetime) -> Mail | None:
 @transaction.atomic
 def _note_failure(mail: Mail, error: Exception, now: datetime) -> None:
     mail.failure, is_final = _words(error)
-    mail.try_at = now + WAITS[min(mail.tries, len(WAITS) - 1)]
+    mail.try_at = timezone.now() + WAITS[min(mail.tries, len(WAITS) - 1)]
     mail.tries += 1
     log.warning("mail_not_sent", mail=mail.pk, subject=mail.subject, tries=mail.tries, error=mail.failure)
     if is_final or now - mail.created_at >= GIVE_UP:
