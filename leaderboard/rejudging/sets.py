@@ -18,6 +18,7 @@ from django.db.models import Exists, F, OuterRef, Subquery
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
+from leaderboard.admissions.door import check_admitted
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import check_role
@@ -68,8 +69,8 @@ def select(*, selection: Selection, competition: Competition, board: Board | Non
     """Return the attempts with the newest verdicts, by submission, and the number of submissions left out.
 
     A submission without a verdict is chosen by its newest failure of ours. Submissions that are being judged again are
-    left out. Raises UserError if there are no submissions or too many, or if a list names a submission that is outside
-    the competition or board, or is not judged, or is being judged again.
+    left out. Raises UserError if there are no submissions or too many, if a list names a submission that is outside
+    the competition or board, or is not judged, or is being judged again, or if a board's version is not admitted.
     """
     done = Attempt.objects.in_the_open().filter(state=DONE, submission__board__competition=competition)
     by_verdict = done.alias(is_failure=OUR_FAILURE).order_by("submission_id", "is_failure", "-number")
@@ -110,6 +111,8 @@ def select(*, selection: Selection, competition: Competition, board: Board | Non
     if not attempts:
         text = f"chooses no judged submission, and {left_out} being judged again; look at what it asks for"
         raise UserError("selection", selection.kind, text)
+    for chosen in {attempt.submission.board_id: attempt.submission.board for attempt in attempts}.values():
+        check_admitted(chosen)
     return attempts, left_out
 
 

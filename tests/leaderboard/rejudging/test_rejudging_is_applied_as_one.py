@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leaderboard import pipeline
+from leaderboard.admissions.ask import ask_test
 from leaderboard.audit.models import Row
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import ProblemVersion, Role
@@ -37,7 +38,7 @@ from leaderboard.submissions.models import Submission
 from runner.wire import Job
 from tests.leaderboard.board_lines import board_epochs
 from tests.leaderboard.rejudging_stage import apply, everything, heard, judge_shadow, set_of
-from tests.leaderboard.stage import NOON, Stage, current, make_runner
+from tests.leaderboard.stage import NOON, Stage, current, make_board, make_runner
 
 ROW = {"id", "submission_id", "attempt_id", "entrant_id", "published_at"}
 VERDICTS = [  # no hold depends on the order: no ratio is twice as fast as the best
@@ -264,6 +265,18 @@ def test_a_set_chooses_by_the_newest_verdict_and_not_by_a_failure_of_ours(stage:
     selection = Selection(kind=kind, runner=stage.rex.name, until=verdict.finished_at + timedelta(microseconds=1))
     found, _ = select(selection=selection, competition=stage.board.competition, board=None)
     assert found == [verdict]
+
+
+def test_a_set_waits_for_the_admission_of_its_boards(stage: Stage) -> None:
+    [first] = judged(stage, 0.9)
+    other = stage.submit(stage.ben, board=make_board("other"))
+    stage.judge(other)
+    told = {"version": other.board.version, "hardware": "cpu", "actor": stage.olga, "gate": True}
+    ask_test(**told, now=stage.now)
+    with pytest.raises(UserError, match="has to pass its admission test first") as refused:
+        set_of(stage, first, other)
+    assert (refused.value.value, RejudgeSet.objects.exists()) == ("other", False)
+    assert set_of(stage, first).items.count() == 1
 
 
 @pytest.mark.parametrize("told", [{"outcome": "infra_error"}, {"outcome": "unmeasurable", "reason": "voids"}])
