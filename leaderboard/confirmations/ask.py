@@ -43,6 +43,7 @@ def ask_confirmation(
 ) -> Confirmation:
     """Create a confirmation, or return the pair's unfinished confirmation. `actor` None: the site asks by itself.
 
+    A person or prize that waits for an unfinished confirmation is stored: it then yields to no submission.
     The site does not repeat a record's confirmation of a pair that is already decided: a line that comes back took its
     place before. In another epoch it is measured anew. The callers check permissions (pipeline, review.case.acts,
     awards.life).
@@ -51,33 +52,31 @@ def ask_confirmation(
         raise UserError("incumbent", incumbent.pk, "a record is taken from another entrant, on one board")
     board = Board.objects.select_for_update(no_key=True).get(pk=candidate.board_id)  # serialises requests of a board
     pair = {"candidate": candidate, "incumbent": incumbent}
-    waiting = Confirmation.objects.filter(**pair).exclude(state=DONE).first()
-    if waiting is not None:
-        if cause != RECORD and waiting.cause == RECORD:
-            waiting.cause = cause  # a prize waits for it: unlike a record, it is not paused, dropped or called back
-            waiting.save(update_fields=["cause"])
-            if waiting.state == QUEUED:
-                _ring(waiting)
-        return waiting
-    if cause == RECORD and actor is None:
+    asked = Confirmation.objects.filter(**pair).exclude(state=DONE).first()
+    if asked is not None:
+        before = asked.cause, asked.asked_by
+        asked.cause = cause if asked.cause == RECORD else asked.cause  # for a prize it is not paused either
+        asked.asked_by = asked.asked_by or actor
+        if (asked.cause, asked.asked_by) == before:
+            return asked
+        asked.save(update_fields=["cause", "asked_by"])
+    elif cause == RECORD and actor is None:
         epoch = RankedEpochs([board]).of(board, Stage.CONTEST)
         known = Confirmation.objects.filter(version=board.version_id, found__epoch=epoch, **pair)
         decided = known.filter(outcome__in=(CONFIRMED, REFUSED)).order_by("-id").first()
         if decided is not None:
             return decided
-        # The candidate of the board's waiting record, of which there is at most one, was overtaken.
-        overtaken = Confirmation.objects.filter(board=board, cause=RECORD, state=QUEUED)
+        # The candidate of the board's waiting record, of which the site asks for at most one, was overtaken.
+        overtaken = Confirmation.objects.filter(board=board, cause=RECORD, state=QUEUED, asked_by=None)
         overtaken.update(state=DONE, outcome=DROPPED, message=OVERTAKEN, finished_at=now)
-    place = {"board": board, "version_id": board.version_id, "hardware": board.hardware}
-    asked = Confirmation.objects.create(cause=cause, asked_by=actor, created_at=now, **pair, **place)
+    if asked is None:
+        place = {"board": board, "version_id": board.version_id, "hardware": board.hardware}
+        asked = Confirmation.objects.create(cause=cause, asked_by=actor, created_at=now, **pair, **place)
     wanted = {"candidate": candidate.pk, "incumbent": incumbent.pk, "cause": cause}
     record(act="ask_confirmation", target=asked, actor=actor, reason=reason, now=now, after=wanted)
-    _ring(asked)
+    if asked.state == QUEUED:
+        transaction.on_commit(lambda: broker.ring(hardware=asked.hardware, hint=asked.attempt_id))
     return asked
-
-
-def _ring(asked: Confirmation) -> None:
-    transaction.on_commit(lambda: broker.ring(hardware=asked.hardware, hint=asked.attempt_id))
 
 
 def claim_confirmation(

@@ -87,6 +87,13 @@ def test_a_reviewer_settles_it_and_never_their_own(stage: Stage, held: Confirmat
         close_confirmation(asked=held, actor=stage.olga, reason=" ", now=stage.now)
 
 
+def test_what_a_reviewer_asked_for_is_not_dropped_by_a_new_leader(stage: Stage, held: Confirmation) -> None:
+    again = ask_again(asked=held, actor=stage.olga, reason=WHY, now=stage.now)
+    stage.judge(stage.submit(stage.cleo), ratio=0.7)
+    again.refresh_from_db()
+    assert (again.state, Confirmation.objects.filter(state="queued").count()) == ("queued", 2)
+
+
 def test_asking_again_drops_nobody_who_waits(stage: Stage, held: Confirmation) -> None:
     """A manual request does not count as overtaking, and keeps a new leader's waiting confirmation in the queue."""
     Confirmation.objects.filter(pk=held.pk).update(outcome=ERROR)

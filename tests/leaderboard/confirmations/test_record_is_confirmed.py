@@ -359,8 +359,13 @@ def test_taking_turns_at_the_top_fills_no_queue(stage: Stage) -> None:
 
 def test_asking_twice_is_one_confirmation(stage: Stage) -> None:
     candidate, incumbent = overtake(stage)
-    again = ask_confirmation(candidate=candidate, incumbent=incumbent, cause=AWARD, actor=stage.olga, now=stage.now)
-    assert again == only()
+    told = {"candidate": candidate, "incumbent": incumbent, "actor": stage.olga, "now": stage.now}
+    for cause in (RECORD, AWARD, RECORD, AWARD):
+        again = ask_confirmation(cause=cause, **told)
+        assert (again, again.cause, again.asked_by) == (only(), only().cause, only().asked_by)
+    assert (only().cause, only().asked_by) == (AWARD, stage.olga)
+    rows = Row.objects.filter(act="ask_confirmation", actor=stage.olga).order_by("pk")
+    assert [row.after["cause"] for row in rows] == [RECORD, AWARD], "twice more is urgent"
     with pytest.raises(UserError, match="another entrant"):
         ask_confirmation(candidate=candidate, incumbent=candidate, cause=AWARD, actor=stage.olga, now=stage.now)
 
