@@ -32,7 +32,7 @@ SAID_NOTHING: Final = "the runner's report has no result of a test; is it older 
 def ask_test(
     *, version: ProblemVersion, hardware: str, actor: User | None, now: datetime, gate: bool = False
 ) -> AdmissionTest:
-    """Return a new test, or the unfinished test. `actor` None: the operator, from the command line.
+    """Return a new test, or the unfinished test, for which `actor` then waits. None: the operator, by command.
 
     `gate` is for new imports: the version takes no submissions on this hardware before a test has passed.
     """
@@ -40,14 +40,19 @@ def ask_test(
         check_may_ask(actor, version=version, hardware=hardware)
     check_supported(version)
     waiting = AdmissionTest.objects.filter(version=version, hardware=hardware).exclude(state=DONE)
-    if (known := waiting.first()) is not None:
-        return known
     try:
         with transaction.atomic():
-            test = AdmissionTest.objects.create(
-                version=version, hardware=hardware, gate=gate, asked_by=actor, created_at=now
-            )
-            told = {"version": version.digest, "hardware": hardware, "gate": gate}
+            test = waiting.first()
+            if test is None:
+                test = AdmissionTest.objects.create(
+                    version=version, hardware=hardware, gate=gate, asked_by=actor, created_at=now
+                )
+            elif actor is not None and test.asked_by_id is None:
+                test.asked_by = actor
+                test.save(update_fields=["asked_by"])
+            else:
+                return test
+            told = {"version": version.digest, "hardware": hardware, "gate": test.gate}
             record(act="ask_admission_test", target=test, actor=actor, now=now, after=told)
             transaction.on_commit(lambda: broker.ring(hardware=hardware, hint=test.attempt_id))
     except IntegrityError:  # another process was faster

@@ -38,7 +38,7 @@ NO_EPOCH = "no runner of {hardware} has named a timing epoch yet; ask again once
 def ask_compiled(*, board: Board, actor: User | None, now: datetime) -> CompiledTiming:
     """Return a new timing of the board's version in the epoch that the board ranks, or the unfinished timing.
 
-    `actor` None: the operator, from the command line.
+    `actor` then waits for it; None: the operator, from the command line.
     """
     if actor is not None:
         check_may_ask(actor, version=board.version, hardware=board.hardware)
@@ -51,11 +51,16 @@ def ask_compiled(*, board: Board, actor: User | None, now: datetime) -> Compiled
         raise UserError("hardware", board.hardware, NO_EPOCH.format(hardware=board.hardware), status=409)
     place = {"version": board.version, "hardware": board.hardware, "epoch": epoch}
     waiting = CompiledTiming.objects.filter(**place).exclude(state=DONE)
-    if (known := waiting.first()) is not None:
-        return known
     try:
         with transaction.atomic():
-            timing = CompiledTiming.objects.create(asked_by=actor, created_at=now, **place)
+            timing = waiting.first()
+            if timing is None:
+                timing = CompiledTiming.objects.create(asked_by=actor, created_at=now, **place)
+            elif actor is not None and timing.asked_by_id is None:
+                timing.asked_by = actor
+                timing.save(update_fields=["asked_by"])
+            else:
+                return timing
             told = {"version": board.version.digest, "hardware": board.hardware, "epoch": epoch}
             record(act="ask_compiled_timing", target=timing, actor=actor, now=now, after=told)
             transaction.on_commit(lambda: broker.ring(hardware=board.hardware, hint=timing.attempt_id))

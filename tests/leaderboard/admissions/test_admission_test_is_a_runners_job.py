@@ -79,6 +79,16 @@ def test_asking_twice_is_one_test(stage: Stage) -> None:
     assert Row.objects.filter(act="ask_admission_test").count() == 1
 
 
+def test_an_organiser_waits_for_the_operators_test_after_asking_for_it(stage: Stage) -> None:
+    ask_for_untested(actor=None, now=stage.now)
+    unawaited = AdmissionTest.objects.get()
+    stage.judge(stage.submit())
+    assert pipeline.claim_work(runner=stage.rex, now=stage.now) is None
+    assert ask(stage) == ask(stage) == unawaited
+    assert [row.actor for row in Row.objects.filter(act="ask_admission_test").order_by("pk")] == [None, stage.olga]
+    assert claim(stage).attempt_id == unawaited.attempt_id
+
+
 def test_only_an_organiser_asks(stage: Stage) -> None:
     with pytest.raises(UserError):
         ask_test(version=stage.board.version, hardware="cpu", actor=stage.ada, now=stage.now)

@@ -10,6 +10,7 @@ from leaderboard import pipeline
 from leaderboard.admissions.compiled import ask_compiled, ask_for_untimed, end_unranked, newest_timings
 from leaderboard.admissions.door import refusal
 from leaderboard.admissions.models import FAILED, PASSED, CompiledTiming
+from leaderboard.audit.models import Row
 from leaderboard.competitions import authoring
 from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.errors import UserError
@@ -159,6 +160,14 @@ def test_asking_twice_is_one_timing_and_only_organisers_ask(stage: Stage, board:
     assert ask(stage) == ask(stage)
     with pytest.raises(UserError, match="only a reviewer"):
         ask_compiled(board=board, actor=stage.ada, now=stage.now)
+
+
+def test_an_organiser_waits_for_the_operators_timing_after_asking_for_it(stage: Stage, board: Board) -> None:
+    assert ask_for_untimed(now=stage.now) == (1, [])
+    unawaited = CompiledTiming.objects.get()
+    assert ask(stage) == ask(stage) == unawaited
+    assert [row.actor for row in Row.objects.filter(act="ask_compiled_timing").order_by("pk")] == [None, stage.olga]
+    assert CompiledTiming.objects.get().is_awaited
 
 
 def test_a_timing_needs_a_template_and_an_epoch(stage: Stage) -> None:
