@@ -132,17 +132,19 @@ def _locked(attempts: QuerySet[Attempt]) -> list[Attempt]:
 
 
 def settle_unsettled(*, now: datetime) -> int:
-    """Settle each batch with an unfinished candidate. Return their number. A batch that fails holds up no other."""
+    """Settle each batch with an unfinished candidate. Return the number of failures; none holds up another batch."""
     unsettled = list(Batch.objects.filter(settled_at=None).order_by("pk").values_list("pk", flat=True)[:AT_ONCE])
-    count = 0
+    failed: list[int] = []
     for pk in unsettled:
         try:
             settle(pk, now=now)
-            count += 1
         except Exception as error:  # any: an operator hears of it, and the next sweep tries again
-            text = f"The ends of batch {pk} could not be recorded: {error!r}."
-            tell_operators("batch_not_settled", text, subject="batch", now=now, exc_info=True)
-    return count
+            failed.append(pk)
+            last = error
+    if failed:  # one notice, as a fault may concern all batches
+        text = f"The ends of these batches could not be recorded: {', '.join(map(str, failed))}. Last error: {last!r}."
+        tell_operators("batch_not_settled", text, subject="batch", now=now, exc_info=last)
+    return len(failed)
 
 
 def cancel_batch(*, batch: Batch, actor: User, reason: str, now: datetime) -> Batch:

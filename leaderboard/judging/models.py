@@ -275,7 +275,7 @@ class Watch(models.Model):
 
     site_at = models.DateTimeField(null=True)  # last heartbeat of any web process; null: never
     swept_at = models.DateTimeField(null=True)  # last sweep while the site was up, even if it failed
-    whole_sweep_at = models.DateTimeField(null=True)  # end of the last sweep that left no expired lease
+    whole_sweep_at = models.DateTimeField(null=True)  # end of the last sweep in which nothing failed
     back_at = models.DateTimeField(null=True)  # end of the last pause
     backed_up_at = models.DateTimeField(null=True)  # last backup of the database
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from leaderboard import pipeline
@@ -15,8 +16,9 @@ from leaderboard.competitions.models import Competition
 from leaderboard.errors import RateLimited, UserError
 from leaderboard.judging import batches, queue
 from leaderboard.judging.attempts import cancel, rejudge
-from leaderboard.judging.models import Attempt
-from leaderboard.judging.sweep import expire_leases
+from leaderboard.judging.management.commands.sweep import sweep_once
+from leaderboard.judging.models import Attempt, Watch
+from leaderboard.judging.sweep import beat, expire_leases
 from leaderboard.operations.models import Notice
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Batch, Candidate, QuotaLine, Submission
@@ -218,28 +220,33 @@ def test_the_sweeper_settles_what_no_report_settled(stage: Stage) -> None:
     (candidate,) = batch.candidates.all()
     cancel(submission=candidate.submission, actor=stage.ada, reason="never mind", now=stage.now)
     assert arrivals(batch) == []
-    assert batches.settle_unsettled(now=stage.now) == 1
-    assert arrivals(batch) == [(1, 1)]
     assert batches.settle_unsettled(now=stage.now) == 0
+    assert arrivals(batch) == [(1, 1)]
 
 
 def test_a_batch_that_cannot_be_settled_holds_up_no_other_and_is_noticed(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stuck, ended = send(stage, 1), send(stage, 1)
-    for batch in (stuck, ended):
+    stuck, ended, late = send(stage, 1), send(stage, 1), send(stage, 1)
+    for batch in (stuck, ended, late):
         cancel(submission=batch.candidates.get().submission, actor=stage.ada, reason="never mind", now=stage.now)
     usual = batches.spent_s
 
     def spent_s(of: list[int], now: datetime) -> dict[int, float]:
-        if of == [stuck.pk]:
+        if of in ([stuck.pk], [late.pk]):
             raise RuntimeError("a fault of ours")
         return usual(of, now)
 
     monkeypatch.setattr(batches, "spent_s", spent_s)
-    assert batches.settle_unsettled(now=stage.now) == 1
-    assert (arrivals(stuck), arrivals(ended)) == ([], [(1, 1)])
-    assert f"batch {stuck.pk}" in Notice.objects.get(event="batch_not_settled").text
+    beat(now=timezone.now())
+    sweep_once()
+    assert (arrivals(stuck), arrivals(ended), arrivals(late)) == ([], [(1, 1)], [])
+    assert f": {stuck.pk}, {late.pk}. Last error: RuntimeError" in Notice.objects.get(event="batch_not_settled").text
+    assert Watch.objects.get().whole_sweep_at is None, "so the alert SweeperStopped comes"
+    monkeypatch.setattr(batches, "spent_s", usual)
+    sweep_once()
+    assert (arrivals(stuck), arrivals(late)) == ([(1, 1)], [(1, 1)])
+    assert Watch.objects.get().whole_sweep_at is not None
 
 
 def waits_of_others(stage: Stage, beside: int) -> list[float]:

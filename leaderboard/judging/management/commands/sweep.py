@@ -66,10 +66,10 @@ def sweep_once() -> tuple[int, int]:
         return 0, 0
     began_at = clock()
     lost = sweep.expire_leases(now=began_at)
-    batches.settle_unsettled(now=clock())
+    unsettled = batches.settle_unsettled(now=clock())
     rung = sweep.ring_idle()
     ended_at = clock()
-    whole = {} if sweep.has_expired(now=began_at) else {"whole_sweep_at": ended_at}
+    whole = {} if unsettled or sweep.has_expired(now=began_at) else {"whole_sweep_at": ended_at}
     Watch.objects.filter(pk=1).update(swept_at=ended_at, **whole)  # a long sweep is not a pause
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
