@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import ApiToken, User
@@ -47,7 +47,7 @@ from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import MODEL, Submission
 from runner.wire import BENCHMARK
 
-MOST_OPEN: Final = 20  # of an entrant
+MOST_OPEN: Final = 20  # of an entrant, without works that await grading: their number is the teachers' choice
 MOST_A_DAY: Final = 20  # of an entrant
 MOST_VERSIONS: Final = 200  # of a side
 MOST_ATTACHED: Final = 64  # submissions of an act
@@ -104,7 +104,8 @@ def _check_numbers(entrant: Entrant, now: datetime) -> None:
     if mine.filter(created_at__gt=now - timedelta(days=1)).count() >= MOST_A_DAY:
         text = f"{entrant.shown_name} opened {MOST_A_DAY} matches within a day; wait until tomorrow"
         raise RateLimited("match", "", text, retry_after_s=24 * 3600)
-    if mine.filter(closed_at=None).count() >= MOST_OPEN:
+    may_close = Q(work=None) | Q(graded_from__isnull=False)  # as in awaits_grading
+    if mine.filter(may_close, closed_at=None).count() >= MOST_OPEN:
         text = f"{entrant.shown_name} has {MOST_OPEN} open matches, which is the most; close one"
         raise UserError("match", "", text, status=409)
 

@@ -93,6 +93,24 @@ def test_work_of_an_assignment_closes_once_its_grading_has_begun(stage: Stage, a
     assert Row.objects.get(act="close_match").actor_id == stage.ada.pk
 
 
+def test_works_before_their_grading_do_not_count_among_the_open_matches(
+    stage: Stage, assignment: Assignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: a student with MOST_OPEN works could neither begin the next assignment nor close a match."""
+    monkeypatch.setattr(matches, "MOST_OPEN", 1)
+    usual: dict[str, Any] = {"course": assignment.course, "boards": [stage.board], "actor": stage.olga, "now": NOON}
+    usual |= {"tier": 1, "due_at": NOON + 7 * DAY}
+    second, third = (assignments.add_assignment(**usual, title=title) for title in ("Sums", "Scans"))
+    work = begin(stage, assignment, stage.ada)
+    send(stage, work, stage.ada)
+    begin(stage, second, stage.ada)
+    grading.begin(assignment=assignment, actor=stage.olga, now=NOON + 8 * DAY)
+    with pytest.raises(UserError, match="close one"):
+        begin(stage, third, stage.ada)
+    matches.close(match=work.match, actor=stage.ada, now=NOON + 9 * DAY)
+    begin(stage, third, stage.ada)
+
+
 def test_a_group_works_as_a_team_with_the_latest_extension(stage: Stage, course: Course) -> None:
     assignment = assignments.add_assignment(
         course=course,
