@@ -28,7 +28,7 @@ from leaderboard.inbox import hooks
 from leaderboard.inbox.models import SIGNED_JSON, Message, Preference
 
 GATHER: Final = timedelta(seconds=30)  # of silence after the newest event
-GATHER_MOST: Final = timedelta(minutes=5)  # from the first event of an unread message: a steady stream has no silence
+GATHER_MOST: Final = timedelta(minutes=5)  # from the first event that is not yet sent: a steady stream has no silence
 MAIL_EVERY: Final = timedelta(minutes=10)
 MOST_MAILS: Final = 20  # to a person and day
 HOOK_EVERY: Final = timedelta(minutes=1)
@@ -80,12 +80,16 @@ def deliver_mails(*, now: datetime) -> int:
         due.update(mail_due=False)
         return 0
     waits = Preference.objects.filter(user=OuterRef("user"), mail_at__gt=now)
-    return sum(send_mail_to(account, now) for account in oldest_first(due.filter(~Exists(waits)), PASS_MAILS, now))
+    accounts = oldest_first(due.filter(~Exists(waits)), "mail_since", PASS_MAILS, now)
+    return sum(send_mail_to(account, now) for account in accounts)
 
 
-def oldest_first(due: QuerySet[Message], most: int, now: datetime) -> list[int]:
-    """Return the people of these messages whose events were gathered, the longest waiting first."""
-    gathered = due.filter(Q(updated_at__lte=now - GATHER) | Q(created_at__lte=now - GATHER_MOST))
+def oldest_first(due: QuerySet[Message], since: str, most: int, now: datetime) -> list[int]:
+    """Return the people of these messages whose events were gathered, the longest waiting first.
+
+    `since`: the field with the time of the first event that the channel has not carried.
+    """
+    gathered = due.filter(Q(updated_at__lte=now - GATHER) | Q(**{f"{since}__lte": now - GATHER_MOST}))
     oldest = gathered.values_list("user").annotate(oldest=Min("updated_at")).order_by("oldest", "user")
     return [account for account, _ in oldest[:most]]
 
@@ -139,7 +143,7 @@ def deliver_posts(*, now: datetime) -> int:
     """Post to each webhook with due messages, a few at a time; return the number of posts that arrived."""
     waits = Preference.objects.filter(user=OuterRef("user"), hook_at__gt=now)
     due = Message.objects.filter(~Exists(waits), webhook_due=True)
-    accounts = oldest_first(due, PASS_HOOKS, now)
+    accounts = oldest_first(due, "webhook_since", PASS_HOOKS, now)
     claimed = [found for account in accounts if (found := claim_hook(account, now)) is not None]
     if not claimed:
         return 0

@@ -55,6 +55,8 @@ class Message(models.Model):
     on_page = models.BooleanField(default=True)
     mail_due = models.BooleanField(default=False)
     webhook_due = models.BooleanField(default=False)
+    mail_since = models.DateTimeField(null=True)  # first event that no mail has carried; stale unless mail_due
+    webhook_since = models.DateTimeField(null=True)  # the same for the webhook
 
     class Meta:
         ordering = ["-updated_at", "-id"]

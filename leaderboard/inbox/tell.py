@@ -34,15 +34,18 @@ BATCH: Final = 5_000
 
 _WRITE: Final = """
 INSERT INTO inbox_message AS known (user_id, kind, subject, title, text, url, count, created_at, updated_at, read_at,
-                                    on_page, mail_due, webhook_due)
-SELECT person, %(kind)s, %(subject)s, %(title)s, %(text)s, %(url)s, 1, %(now)s, %(now)s, NULL, on_page, mail, webhook
+                                    on_page, mail_due, webhook_due, mail_since, webhook_since)
+SELECT person, %(kind)s, %(subject)s, %(title)s, %(text)s, %(url)s, 1, %(now)s, %(now)s, NULL, on_page, mail, webhook,
+       %(now)s, %(now)s
   FROM unnest(%(people)s::bigint[], %(on_page)s::boolean[], %(mail)s::boolean[], %(webhook)s::boolean[])
        AS wanted (person, on_page, mail, webhook)
  ORDER BY person
     ON CONFLICT (user_id, kind, subject) WHERE read_at IS NULL DO UPDATE
    SET title = excluded.title, text = excluded.text, url = excluded.url, count = known.count + 1,
        updated_at = excluded.updated_at, on_page = excluded.on_page,
-       mail_due = excluded.mail_due, webhook_due = excluded.webhook_due
+       mail_due = excluded.mail_due, webhook_due = excluded.webhook_due,
+       mail_since = CASE WHEN known.mail_due THEN known.mail_since ELSE excluded.mail_since END,
+       webhook_since = CASE WHEN known.webhook_due THEN known.webhook_since ELSE excluded.webhook_since END
 """
 
 

@@ -168,8 +168,24 @@ def test_a_steady_stream_of_events_does_not_hold_up_mails_and_posts(ada, posted)
         event(ada, now=NOON + timedelta(seconds=seconds))
         deliver.deliver(now=NOON + timedelta(seconds=seconds + 5))
     assert len(mail.outbox) == 2  # after GATHER_MOST, and after MAIL_EVERY
-    assert len(found) == 11  # after GATHER_MOST, then at most one in HOOK_EVERY
+    assert len(found) == 3  # after GATHER_MOST each
     assert "(21 times)" in mail.outbox[0].body
+
+
+def test_bursts_gather_although_their_unread_message_is_old(ada, posted) -> None:
+    """Regression: gathering ended GATHER_MOST after the first event of the unread message, also if that was sent."""
+    found, _ = posted
+    tell.set_hook(user=ada, address=ADDRESS, form=SLACK)
+    Preference.objects.update(mails=deliver.MOST_MAILS - 1, mail_day=NOON.date())  # after the next, mails wait a day
+    for hours in range(3):
+        for seconds in range(0, 20, 2):
+            event(ada, now=NOON + timedelta(hours=hours, seconds=seconds))
+            deliver.deliver(now=NOON + timedelta(hours=hours, seconds=seconds + 1))
+        for seconds in (60, 120):
+            deliver.deliver(now=NOON + timedelta(hours=hours, seconds=seconds))
+        assert len(found) == hours + 1
+    assert Message.objects.get().count == 30
+    assert len(mail.outbox) == 1
 
 
 def test_the_address_of_a_webhook_is_sealed(ada) -> None:
