@@ -27,7 +27,7 @@ def lock_person(user: User) -> User:
 
 
 def lock_names(competition: Competition) -> None:
-    """Keep other acts from taking a name in this competition until this transaction ends."""
+    """Keep concurrent acts from taking names or editing tracks in this competition until this transaction ends."""
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)
 
 

@@ -341,6 +341,7 @@ def declare(*, entrant: Entrant, actor: User, tracks: Collection[str], now: date
 
     `shown`: the digest of the texts that the captain read on the page; None: a program names the tracks.
     """
+    permissions.lock_names(entrant.competition)  # edits of tracks take the same lock, and drop declarations
     found = permissions.lock_as_captain(entrant, actor, "declare that it is eligible")
     _check_not_final(found.competition, "declared", now)
     asked = tracks_to_declare(found.competition)

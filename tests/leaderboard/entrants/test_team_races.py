@@ -8,7 +8,8 @@ import pytest
 from django.db import connection, transaction
 
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import Board, Competition
+from leaderboard.competitions.edit import TRACK_FIELDS, edit_track
+from leaderboard.competitions.models import Board, Competition, Track
 from leaderboard.discussion.acts import write_post
 from leaderboard.discussion.models import WRITE_UP, Post
 from leaderboard.entrants import teams
@@ -77,6 +78,32 @@ def test_one_person_in_two_windows_is_in_one_team(live_stage: Stage, competition
         lambda: create_team(user=live_stage.ada, competition=competition, name="Slow", now=live_stage.now),
     )
     assert refused == ["you are in a team already; leave it first"]
+
+
+def test_declaration_beside_an_edit_of_its_text_is_dropped_or_refused(
+    live_stage: Stage, competition: Competition
+) -> None:
+    """Regression: an edit did not see a declaration of the old text that was being saved."""
+    team = create_team(user=live_stage.ada, competition=competition, name="Fast", now=live_stage.now)
+    track = Track.objects.create(
+        competition=competition, slug="students", name="Students", kind=Track.OVERALL, eligibility="Enrolled"
+    )
+    shown = teams.eligibility_digest([track])
+
+    def declare() -> None:
+        told = {"entrant": team, "actor": live_stage.ada, "tracks": ["students"], "now": live_stage.now}
+        teams.declare(**told, shown=shown)  # type: ignore[arg-type]
+
+    def edit(text: str) -> None:
+        settings = {name: getattr(track, name) for name in TRACK_FIELDS} | {"eligibility": text}
+        edit_track(track=track, actor=live_stage.olga, settings=settings, now=live_stage.now)
+
+    assert while_first_is_open(declare, lambda: edit("Enrolled full time")) == []
+    team.refresh_from_db()
+    assert team.declared == []
+    edit("Enrolled")
+    [refused] = while_first_is_open(lambda: edit("Enrolled full time"), declare)
+    assert "an organiser has changed the texts" in refused
 
 
 def test_two_members_at_once_do_not_both_publish_the_write_up(live_stage: Stage, competition: Competition) -> None:
