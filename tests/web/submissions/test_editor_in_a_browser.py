@@ -171,3 +171,24 @@ def test_edits_before_a_refused_send_are_in_the_draft(stage) -> None:
         page.get_by_text("The site does not answer").wait_for()
         page.get_by_text("Draft saved").wait_for()
         assert page.get_by_text("The site does not answer").is_visible()
+
+
+def test_code_sent_while_signed_out_stays_and_goes_after_signing_in_again(stage) -> None:
+    cookies = cookies_of(stage.ada)
+    with live_site() as site, chromium() as browser:
+        page = open_page(browser, site.address, cookies).page
+        page.goto(ADDRESS)
+        page.context.clear_cookies(name="sessionid")
+        editor = page.get_by_role("textbox", name="Code")
+        editor.fill("precious = 1\n")
+        editor.press("Control+Enter")
+        page.locator("#form-notice").get_by_text("you are signed out; sign in again in another tab").wait_for()
+        assert page.url.endswith(ADDRESS)
+        assert editor.inner_text().startswith("precious")
+
+        again = cookies | {"csrftoken": "n" * 32}  # signing in renews the token of forms
+        page.context.add_cookies([{"name": name, "value": value, "url": site.address} for name, value in again.items()])
+        editor.press("Control+Enter")
+        page.locator("#pane .lane-list").wait_for()
+        assert page.locator("#form-notice .notice").count() == 0
+    assert stage.ada.submissions.get().source == "precious = 1\n"

@@ -136,9 +136,21 @@ function changed() {
   timer = setTimeout(save, Math.max(DRAFT_MS, savedAt + DRAFT_EVERY_MS - Date.now()));
 }
 
+// Signing in again renews the token of forms. Until the page has shown that its person is signed out, their former token
+// keeps the code from the account of somebody who signs in meanwhile.
+const SIGNED_OUT = "you are signed out; sign in again in another tab";
+let isSignedOut = false;
+
+function dataOf(sender) {
+  const data = new FormData(sender);
+  const token = isSignedOut && document.cookie.match(/(?:^|; )csrftoken=(\w+)/)?.[1];
+  if (token) data.set("csrfmiddlewaretoken", token);
+  return data;
+}
+
 function draftOf() {
   area.value = text();
-  const data = new FormData(form);
+  const data = dataOf(form);
   for (const name of ["file", "licence"]) data.delete(name);
   return data;
 }
@@ -150,7 +162,8 @@ async function save() {
   const state = view.state;
   try {
     const answer = await fetch(form.dataset.draft, { method: "POST", body: draftOf(), headers: { Accept: "application/json" } });
-    if (answer.redirected) throw new Error("you are signed out; sign in again in another tab");
+    isSignedOut ||= answer.redirected;
+    if (answer.redirected) throw new Error(SIGNED_OUT);
     const found = await answer.json().catch(() => ({}));
     if (!answer.ok) throw new Error(found.detail || `the site answered ${answer.status}`);
     const fault = found.fault;
@@ -292,12 +305,21 @@ async function show(address, isNews = true) {
   if (verdict) document.getElementById("said").textContent = verdict.textContent;
 }
 
+function warn(sentence) {
+  const notice = document.createElement("div");
+  notice.className = "notice bad";
+  notice.setAttribute("role", "alert");
+  notice.textContent = sentence;
+  document.getElementById("form-notice").replaceChildren(notice);
+  notice.scrollIntoView({ block: "nearest" });
+}
+
 async function post(sender) {
   const buttons = sender.querySelectorAll("button");
   for (const button of buttons) button.disabled = true;
   try {
     const sent = view.state.doc;
-    const answer = await fetch(sender.action, { method: "POST", body: new FormData(sender) });
+    const answer = await fetch(sender.action, { method: "POST", body: dataOf(sender) });
     const page = await pageOf(answer);
     if (answer.ok && page.getElementById("submission")) {
       if (sender === form && view.state.doc.eq(sent)) {
@@ -316,6 +338,9 @@ async function post(sender) {
     } else if (page.getElementById("options")) {
       renew(page, KEPT);
       document.getElementById("form-notice").scrollIntoView({ block: "nearest" });
+    } else if (answer.redirected && !new URL(answer.url).pathname.startsWith("/submissions/")) {
+      isSignedOut = true;
+      warn(`Not sent: ${SIGNED_OUT}, then send it from here.`);
     } else if (answer.redirected) {
       isDirty = false;
       location.assign(answer.url); // the code was taken, and its page failed
@@ -323,12 +348,7 @@ async function post(sender) {
       sender.submit(); // a page of its own explains the refusal
     }
   } catch {
-    const notice = document.createElement("div");
-    notice.className = "notice bad";
-    notice.setAttribute("role", "alert");
-    notice.textContent = "The site does not answer. It may have taken the code: look at your submissions before you send again.";
-    document.getElementById("form-notice").replaceChildren(notice);
-    notice.scrollIntoView({ block: "nearest" });
+    warn("The site does not answer. It may have taken the code: look at your submissions before you send again.");
   } finally {
     for (const button of buttons) button.disabled = false;
     if (isDirty) changed(); // not sent
