@@ -1,9 +1,9 @@
 """Permissions for a match: its readers, the members of its human side, and the operator of its machine side.
 
-Readers are the members of the human side and the authors of its work, the operator, reviewers and owners of the board's
-competition, and everybody who sees the board once both sides have published the match. They read the same: predictions,
-reasons, prompts, answers and code. A worklog has its own rule: reads_worklog(); its texts are public by an act of the
-human side alone.
+Readers are the members of the human side, the operator, reviewers and owners of the board's competition, and everybody
+who sees the board once both sides have published the match. They read the same: predictions, reasons, prompts, answers
+and code. A worklog has its own rule: reads_worklog(); its texts are public by an act of the human side alone. A former
+member of a team who is an author of its last hand-in reads that hand-in, and no later work.
 """
 
 from collections import defaultdict
@@ -85,9 +85,9 @@ def _authored(**chosen: Any) -> QuerySet[Match]:
 
 
 def written_by(logins: Any) -> Q:
-    """Match the matches whose worklog these logins read: as an author, or as a present member of the human side."""
-    present = Membership.objects.filter(user__in=logins, left_at=None)
-    return Q(human__in=present.values("entrant")) | Q(pk__in=authored_by(logins).values("pk"))
+    """Match the matches of these logins' human side: of their present teams, and of their single entrants for ever."""
+    stays = Q(left_at=None) | Q(entrant__is_team=False)
+    return Q(human__in=Membership.objects.filter(stays, user__in=logins).values("entrant"))
 
 
 def is_operator(user: User, match: Match) -> bool:
@@ -101,8 +101,8 @@ def is_staff_of(user: User, match: Match) -> bool:
 
 
 def reads_worklog(user: User, match: Match) -> bool:
-    """Return whether this person reads the worklog: human side, authors, staff of the competition. Public or not."""
-    return is_member(user, match) or is_author(user, match) or is_staff_of(user, match)
+    """Return whether this person reads the worklog of now: human side, staff of the competition. Public or not."""
+    return Match.objects.filter(written_by(logins_of(user)), pk=match.pk).exists() or is_staff_of(user, match)
 
 
 def check_human(user: User, match: Match) -> None:

@@ -10,7 +10,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Max, Q, QuerySet
 
 from leaderboard.accounts.logins import logins_and_agents
 from leaderboard.accounts.models import ApiToken, DataSetChoice, User
@@ -35,7 +35,9 @@ def export_of(account: User) -> bytes:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
         for draft in Draft.objects.filter(user__in=mine).iterator(chunk_size=CHUNK):
             packed.writestr(f"drafts/{draft.user_id}-{draft.slug}.txt", draft.source)
-        for one in HandIn.objects.filter(match__in=_written(mine)).iterator(chunk_size=1):
+        last = HandIn.objects.filter(match__in=authored_by(mine)).order_by().values("match").annotate(Max("id"))
+        kept = Q(match__in=Match.objects.filter(written_by(mine))) | Q(pk__in=last.values("id__max"))
+        for one in HandIn.objects.filter(kept).iterator(chunk_size=1):
             packed.writestr(f"worklogs/{one.match_id}-{one.pk}.json", json.dumps(one.document, indent=1))
         left_out = _pack_sources(packed, Submission.objects.filter(owner__in=mine))
         data = {**_tables(mine), "sources_left_out": left_out}
@@ -85,7 +87,7 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
         "drafts": (Draft.objects.filter(user__in=mine), "slug filename hardware mode size_bytes saved_at"),
         "notes": (Note.objects.filter(user__in=mine), "submission_id text saved_at"),
         "worklogs": (
-            SectionText.objects.filter(match__in=_written(mine)),
+            SectionText.objects.filter(match__in=Match.objects.filter(written_by(mine))),
             "match_id section text revision saved_at",
         ),
         "verdicts": (
@@ -135,10 +137,6 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
         ),
     }
     return {name: list(rows.order_by("pk").values(*fields.split())) for name, (rows, fields) in asked.items()}
-
-
-def _written(mine: Any) -> QuerySet[Match]:
-    return Match.objects.filter(written_by(mine))
 
 
 def _pack_sources(packed: zipfile.ZipFile, sent: QuerySet[Submission]) -> int:

@@ -1,4 +1,4 @@
-"""Worklogs over /api/v1: read, save a section, hand in. Authors and the competition's staff read a worklog."""
+"""Worklogs over /api/v1: read, save a section, hand in. Members and the competition's staff read a worklog."""
 
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from leaderboard.web.api.matches import MatchDetail, shown
 from leaderboard.web.api.serializers import Keyed
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.matches.pages import match_of
-from leaderboard.web.matches.worklog_pages import document_named, worklog_match
+from leaderboard.web.matches.worklog_pages import document_for, worklog_match
 
 TEXT: Final = f"Markdown with $formulas$, at most {MOST_SECTION_CHARS:,} characters; #12 links submission 12."
 BEGAN_FROM: Final = "Revision of the stored text that the caller has read; 0: none is stored."
@@ -132,8 +132,8 @@ class OneWorklog(Private):
     )
     def get(self, request: Request, pk: int) -> Response:
         """Return the worklog of a match with its facts, as JSON or as a Markdown file."""
-        match = worklog_match(self.caller(request), pk)
-        document, handed = document_named(match, parse(WorklogQuery, request.query_params).get("hand_in"))
+        hand_in = parse(WorklogQuery, request.query_params).get("hand_in")
+        match, document, handed = document_for(self.caller(request), pk, hand_in)
         if request.accepted_renderer.format == PlainText.format:
             return Response(as_markdown(document, settings.SITE_URL))
         saved = {} if handed else acts.texts_of(match)

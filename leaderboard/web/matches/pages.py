@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.checks import LICENCES
 from leaderboard.competitions.permissions import Viewer
@@ -20,6 +21,7 @@ from leaderboard.judging.lease import clock
 from leaderboard.matches import acts
 from leaderboard.matches.models import HUMAN, MACHINE, SIDES, Match
 from leaderboard.matches.permissions import (
+    authored_by,
     gallery,
     is_member,
     is_operator,
@@ -101,9 +103,11 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         return match_page(request, match_of(request.user, pk))
     except Http404:
-        if request.user.is_authenticated:
-            raise
-        return redirect_to_login(request.get_full_path())
+        if not isinstance(request.user, User):
+            return redirect_to_login(request.get_full_path())
+        if authored_by(logins_of(request.user)).filter(pk=pk).exists():  # a former member, who reads the last hand-in
+            return redirect(f"/matches/{pk}/worklog")
+        raise
 
 
 @require_safe

@@ -1,6 +1,7 @@
 """Pages of a match's worklog: reading, printing, export, the form of a section, and the hand-in.
 
-Its authors and the competition's staff read it; for everybody else it does not exist, of public matches, too.
+The human side and the competition's staff read it, and former members of a team the last hand-in that they wrote. For
+everybody else it does not exist, of public matches, too.
 """
 
 import json
@@ -24,7 +25,7 @@ from leaderboard.errors import UserError
 from leaderboard.matches import worklog as acts
 from leaderboard.matches.document import TITLES, as_markdown, linked, links_of
 from leaderboard.matches.models import MOST_SECTION_CHARS, SECTIONS, HandIn, Match, SectionText
-from leaderboard.matches.permissions import is_member, reads_worklog
+from leaderboard.matches.permissions import PARTS, is_author, is_member, reads_worklog
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import MAX_KEY, ActForm, add_refusal, sentence
 from leaderboard.web.markup import markdown
@@ -73,20 +74,33 @@ class Part:
 @login_required
 @require_safe
 def index(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, worklog_match(user_of(request), pk), is_print=False)
+    return _page(request, pk, is_print=False)
 
 
 @login_required
 @require_safe
 def printed(request: HttpRequest, pk: int) -> HttpResponse:
     """The worklog with all extracts open and nothing around it, for the browser's print."""
-    return _page(request, worklog_match(user_of(request), pk), is_print=True)
+    return _page(request, pk, is_print=True)
 
 
 @login_required
 @require_safe
 def export(request: HttpRequest, pk: int, kind: str) -> HttpResponse:
-    return exported(worklog_match(user_of(request), pk), kind, request.GET.get("hand_in", ""))
+    """The worklog as a file, of now or of a hand-in."""
+    if kind not in TYPES:
+        raise Http404
+    match, document, handed = document_for(user_of(request), pk, _number_of_hand_in(request))
+    if kind == MARKDOWN:
+        text = as_markdown(document, settings.SITE_URL)
+    else:
+        kept = {"id": handed.pk, "at": handed.at.isoformat(), "digest": handed.digest} if handed else None
+        text = json.dumps({**document, "hand_in": kept}, ensure_ascii=False, indent=1) + "\n"
+    headers = {
+        "Content-Disposition": f'attachment; filename="worklog-{match.pk}.{kind}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    return HttpResponse(text, content_type=TYPES[kind], headers=headers)
 
 
 @require_safe
@@ -144,57 +158,51 @@ def hand_in(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def worklog_match(user: User, pk: int) -> Match:
-    """Return a match whose worklog this person reads. Raises Http404."""
+    """Return a match whose worklog of now this person reads. Raises Http404."""
     match = match_of(user, pk)
     if not reads_worklog(user, match):
         raise Http404
     return match
 
 
-def exported(match: Match, kind: str, hand_in: str) -> HttpResponse:
-    """Return the worklog as a file, of now or of a hand-in. Raises Http404 for another kind or hand-in."""
-    if kind not in TYPES:
-        raise Http404
-    document, handed = _document(match, hand_in)
-    if kind == MARKDOWN:
-        text = as_markdown(document, settings.SITE_URL)
-    else:
-        kept = {"id": handed.pk, "at": handed.at.isoformat(), "digest": handed.digest} if handed else None
-        text = json.dumps({**document, "hand_in": kept}, ensure_ascii=False, indent=1) + "\n"
-    headers = {
-        "Content-Disposition": f'attachment; filename="worklog-{match.pk}.{kind}"',
-        "X-Content-Type-Options": "nosniff",
-    }
-    return HttpResponse(text, content_type=TYPES[kind], headers=headers)
+def document_for(user: User, pk: int, hand_in: int | None) -> tuple[Match, dict[str, Any], HandIn | None]:
+    """Return a match with its worklog of now (`hand_in` None), or of a hand-in by its number. Raises Http404.
 
-
-def _document(match: Match, hand_in: str) -> tuple[dict[str, Any], HandIn | None]:
-    """Return the worklog of now (`hand_in` ""), or of a hand-in by its number. Raises Http404."""
-    if hand_in and not (hand_in.isascii() and hand_in.isdecimal() and int(hand_in[:20]) <= MAX_KEY):
-        raise Http404
-    return document_named(match, int(hand_in) if hand_in else None)
-
-
-def document_named(match: Match, hand_in: int | None) -> tuple[dict[str, Any], HandIn | None]:
-    """Return the worklog of now (`hand_in` None), or of a hand-in by its number. Raises Http404."""
+    A former member of a team reads its last hand-in if it is theirs, and nothing that came later.
+    """
+    match = get_object_or_404(Match.objects.select_related(*PARTS, "board__version"), pk=pk)
+    hand_ins = match.hand_ins.select_related("by")
+    if not reads_worklog(user, match):
+        if not is_author(user, match):
+            raise Http404
+        hand_ins = hand_ins.filter(pk=hand_ins.values("pk")[:1])
+        hand_in = hand_ins.get().pk if hand_in is None else hand_in
     if hand_in is None:
-        return acts.worklog_of(match, timezone.now()), None
-    handed = get_object_or_404(match.hand_ins.select_related("by"), pk=hand_in)
-    return handed.document, handed
+        return match, acts.worklog_of(match, timezone.now()), None
+    handed = get_object_or_404(hand_ins, pk=hand_in)
+    return match, handed.document, handed
 
 
-def _page(request: HttpRequest, match: Match, *, is_print: bool) -> HttpResponse:
-    hand_in = request.GET.get("hand_in", "")
-    document, handed = _document(match, hand_in)
-    saved = {} if handed else acts.texts_of(match)
+def _number_of_hand_in(request: HttpRequest) -> int | None:
+    """Return the number of the hand-in that an address names; None: none. Raises Http404."""
+    named = request.GET.get("hand_in", "")
+    if named and not (named.isascii() and named.isdecimal() and int(named[:20]) <= MAX_KEY):
+        raise Http404
+    return int(named) if named else None
+
+
+def _page(request: HttpRequest, pk: int, *, is_print: bool) -> HttpResponse:
+    user = user_of(request)
+    match, document, handed = document_for(user, pk, _number_of_hand_in(request))
+    hand_ins = match.hand_ins.select_related("by").defer("document")[:MOST_SHOWN]
     context = {
         "match": match,
         "title": title_of(match),
-        "parts": parts_of(document, saved),
+        "parts": parts_of(document, {} if handed else acts.texts_of(match)),
         "missing": [TITLES[name] for name in document["missing"]],
         "handed": handed,
-        "hand_ins": match.hand_ins.select_related("by").defer("document")[:MOST_SHOWN],
-        "is_member": is_member(user_of(request), match),
+        "hand_ins": hand_ins if reads_worklog(user, match) else [],
+        "is_member": is_member(user, match),
         "is_print": is_print,
         "query": f"?hand_in={handed.pk}" if handed else "",
     }
@@ -225,7 +233,7 @@ def _form_page(
     stored: SectionText | None = None,
     status: int | None = None,
 ) -> HttpResponse:
-    document, _ = _document(match, "")
+    document = acts.worklog_of(match, timezone.now())
     part = next(part for part in parts_of(document, {}) if part.name == section)
     context = {"match": match, "title": title_of(match), "part": part, "form": form, "stored": stored}
     return render(request, "web/matches/section.html", context, status=status or form.status)

@@ -19,8 +19,12 @@ from leaderboard.competitions.models import CLOSED, Competition, Role
 from leaderboard.competitions.permissions import boards_seen_by, may_see
 from leaderboard.entrants import teams
 from leaderboard.entrants.closing import close
+from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.inbox.models import Message
+from leaderboard.matches.models import HandIn
+from leaderboard.matches.permissions import matches_of, matches_seen_by
+from leaderboard.matches.worklog import save_section
 from leaderboard.web.accounts.export import export_of
 from leaderboard.web.classes.grading_pages import grade_rows
 from tests.leaderboard.classes.test_grading import (
@@ -116,8 +120,7 @@ def test_who_joined_a_team_reads_and_appeals_the_grade_of_earlier_work(stage: St
     before = Message.objects.filter(user=stage.ada).count()
     released(stage, work)
     assert Message.objects.filter(user=stage.ada).count() == before + 1
-    client = Client()
-    client.force_login(stage.ada, backend="leaderboard.accounts.backend.AccountBackend")
+    client = signed_in(stage.ada)
     page = client.get(f"/classes/{competition_of(course).slug}/grades/{work.pk}")
     assert page.status_code == 200
     assert client.get(f"/matches/{work.match_id}").status_code == 200
@@ -147,22 +150,38 @@ def test_the_code_of_an_ended_seat_admits_nobody_again(stage: Stage, course: Cou
     assert people.join_by_code(code=new.text, user=dan, now=NOON + timedelta(hours=3)).left_at is None
 
 
+def student(stage: Stage, course: Course, name: str) -> User:
+    """Return a student of the class whose name is the username."""
+    user = User.objects.create_user(name)
+    people.import_roster(course=course, text=name, actor=stage.olga, now=NOON)
+    people.join_by_roster(course=course, user=user, now=NOON)
+    return user
+
+
+def warp_drive(stage: Stage, course: Course) -> Entrant:
+    """Return a team of ada."""
+    return teams.create_team(user=stage.ada, competition=competition_of(course), name="Warp Drive", now=NOON)
+
+
+def join(stage: Stage, team: Entrant, user: User, now: datetime = NOON) -> None:
+    invite = teams.invite(entrant=team, username=user.get_username(), actor=stage.ada, now=now)
+    teams.accept_invite(invite_id=invite.pk, user=user, now=now)
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user, backend="leaderboard.accounts.backend.AccountBackend")
+    return client
+
+
 def test_a_group_shares_the_grade_as_it_was_at_its_last_hand_in(stage: Stage, course: Course) -> None:
-    competition, dan = competition_of(course), User.objects.create_user("dan")
-    people.import_roster(course=course, text="dan,Dan\neve,Eve", actor=stage.olga, now=NOON)
-    eve = User.objects.create_user("eve")
-    for user in (dan, eve):
-        people.join_by_roster(course=course, user=user, now=NOON)
-    team = teams.create_team(user=stage.ada, competition=competition, name="Warp Drive", now=NOON)
-
-    def join(user: User, now: datetime) -> None:
-        invite = teams.invite(entrant=team, username=user.get_username(), actor=stage.ada, now=now)
-        teams.accept_invite(invite_id=invite.pk, user=user, now=now)
-
-    join(dan, NOON)
+    competition = competition_of(course)
+    dan, eve = (student(stage, course, name) for name in ("dan", "eve"))
+    team = warp_drive(stage, course)
+    join(stage, team, dan)
     work = work_of(stage, course, tier=3, group_size=2)
     later = NOON + timedelta(hours=1)
-    join(eve, later)
+    join(stage, team, eve, later)
     with pytest.raises(UserError, match="at most 2 members, and Warp Drive has more"):
         hand_in(match=work.match, author=stage.ada, now=later)
     teams.leave(user=dan, competition=competition, now=later)
@@ -181,10 +200,39 @@ def test_a_group_shares_the_grade_as_it_was_at_its_last_hand_in(stage: Stage, co
     assert not Message.objects.filter(user=eve).exists()
     grading.appeal(work=work, text=OBJECTION, actor=dan, now=BEGUN)
     for user, read_by in ((dan, 200), (eve, 404)):
-        client = Client()
-        client.force_login(user, backend="leaderboard.accounts.backend.AccountBackend")
+        client = signed_in(user)
         assert client.get(f"/classes/{competition.slug}/grades/{work.pk}").status_code == read_by
         assert client.get(f"/matches/{work.match_id}/worklog").status_code == 200
     for user, count in ((dan, 1), (eve, 0)):
         with zipfile.ZipFile(io.BytesIO(export_of(user))) as packed:
             assert len(json.loads(packed.read("account.json"))["grades"]) == count
+
+
+def test_a_former_member_reads_the_last_hand_in_and_no_later_work(stage: Stage, course: Course) -> None:
+    dan, team = student(stage, course, "dan"), warp_drive(stage, course)
+    join(stage, team, dan)
+    work = work_of(stage, course, tier=3, group_size=2)
+    save_section(match=work.match, section="plan", text="Second", revision=1, author=stage.ada, now=NOON)
+    handed = hand_in(match=work.match, author=stage.ada, now=NOON)
+    teams.leave(user=dan, competition=competition_of(course), now=NOON + timedelta(hours=1))
+    save_section(match=work.match, section="plan", text="A later idea", revision=2, author=stage.ada, now=NOON)
+    assert not matches_seen_by(dan).exists()
+    assert not matches_of(dan).exists()
+    client, address = signed_in(dan), f"/matches/{work.match_id}/worklog"
+    for path in (address, f"{address}?hand_in={handed.pk}", f"{address}/print", f"{address}.md", f"{address}.json"):
+        shown = client.get(path).content.decode()
+        assert "Second" in shown, path
+        assert "A later idea" not in shown, path
+    first = HandIn.objects.order_by("pk")[0]
+    assert f"hand_in={first.pk}" not in client.get(address).content.decode()
+    for path in (f"{address}?hand_in={first.pk}", f"{address}/plan", f"/matches/{work.match_id}/human/1"):
+        assert client.get(path).status_code == 404, path
+    assert client.get(f"/matches/{work.match_id}").headers["Location"] == address
+    called = client.get(f"/api/v1{address}").json()
+    assert (called["texts"]["plan"], called["hand_in"]["id"], called["revisions"]) == ("Second", handed.pk, {})
+    for path in ("plan", "hand-ins"):
+        assert client.get(f"/api/v1{address}/{path}").status_code == 404, path
+    with zipfile.ZipFile(io.BytesIO(export_of(dan))) as packed:
+        assert json.loads(packed.read("account.json"))["worklogs"] == []
+        files = [name for name in packed.namelist() if name.startswith("worklogs/")]
+    assert files == [f"worklogs/{work.match_id}-{handed.pk}.json"]
