@@ -441,7 +441,7 @@ def hand_ins(pk: int | str, most: int = 20) -> Call[list[shapes.HandInLine]]:
 
 
 def hand_in(pk: int | str) -> Call[shapes.NewHandIn]:
-    """Hand the worklog in as it is now. An unchanged worklog is handed in once."""
+    """Hand the worklog in as it is now, once until it or its team changes."""
     return Call("POST", f"/matches/{match_id(pk)}/worklog/hand-ins", body={}, is_safe=True)
 
 

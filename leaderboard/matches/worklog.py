@@ -11,8 +11,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db import transaction
+from django.db.models import Q
 
 from leaderboard.accounts.models import User
+from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
 from leaderboard.matches.document import MOST_DIFFS, TITLES, document_of
 from leaderboard.matches.models import MACHINE, MOST_SECTION_CHARS, SECTIONS, HandIn, Match, SectionText
@@ -74,7 +76,10 @@ def _checked(text: str) -> str:
 
 @transaction.atomic
 def hand_in(*, match: Match, author: User, now: datetime) -> HandIn:
-    """Keep the worklog as it is now. The last hand-in counts; an unchanged worklog is handed in once."""
+    """Keep the worklog as it is now. The last hand-in counts.
+
+    It is handed in once until its content or the members of its team change: the members at a hand-in are its authors.
+    """
     check_human(author, match)
     match = Match.objects.select_for_update(of=("self",)).select_related("board", "human").get(pk=match.pk)
     if match.graded_from is not None:
@@ -86,7 +91,9 @@ def hand_in(*, match: Match, author: User, now: datetime) -> HandIn:
     digest = digest_of(document)
     last = match.hand_ins.first()
     if last is not None and last.digest == digest:
-        return last
+        moved = Q(joined_at__gt=last.at) | Q(left_at__gt=last.at)
+        if not Membership.objects.filter(moved, entrant=match.human, entrant__is_team=True).exists():
+            return last
     if match.hand_ins.count() >= MOST_HAND_INS:
         text = f"this worklog was handed in {MOST_HAND_INS} times, which is the most; the last one counts"
         raise UserError("match", match.pk, text, status=409)

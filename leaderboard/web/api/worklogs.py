@@ -166,7 +166,7 @@ class HandIns(Private):
 
     @extend_schema(operation_id="hand_in", request=None, responses={201: NewHandIn})
     def post(self, request: Request, pk: int) -> Response:
-        """Keep texts and facts as they are now. An unchanged worklog is handed in once."""
+        """Keep texts and facts as they are now, once until worklog or members change."""
         caller = self.caller(request)
         made = hand_in(match=worklog_match(caller, pk), author=caller, now=timezone.now())
         return Response(NewHandIn(made).data, status=201)

@@ -19,6 +19,7 @@ from leaderboard.competitions.models import CLOSED, Competition, Role
 from leaderboard.competitions.permissions import boards_seen_by, may_see
 from leaderboard.entrants import teams
 from leaderboard.entrants.closing import close
+from leaderboard.entrants.enter import enter_alone
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.inbox.models import Message
@@ -236,3 +237,26 @@ def test_a_former_member_reads_the_last_hand_in_and_no_later_work(stage: Stage, 
         assert json.loads(packed.read("account.json"))["worklogs"] == []
         files = [name for name in packed.namelist() if name.startswith("worklogs/")]
     assert files == [f"worklogs/{work.match_id}-{handed.pk}.json"]
+
+
+def test_an_unchanged_worklog_is_handed_in_anew_for_changed_members(stage: Stage, course: Course) -> None:
+    dan, team = student(stage, course, "dan"), warp_drive(stage, course)
+    work = work_of(stage, course, tier=3, group_size=2)
+    first, [h1, h2, h3] = HandIn.objects.get(), [NOON + timedelta(hours=hours) for hours in (1, 2, 3)]
+    assert hand_in(match=work.match, author=stage.ada, now=h1) == first
+    join(stage, team, dan, h1)
+    second = hand_in(match=work.match, author=dan, now=h2)
+    assert (second.at, second.digest, grading.authors(work)) == (h2, first.digest, ["ada", "dan"])
+    assert hand_in(match=work.match, author=stage.ada, now=h3) == second
+    teams.leave(user=dan, competition=competition_of(course), now=h3)
+    assert hand_in(match=work.match, author=stage.ada, now=h3 + timedelta(hours=1)) != second
+    assert grading.authors(work) == ["ada"]
+
+
+def test_work_done_alone_is_handed_in_once_whichever_team_its_student_leaves(stage: Stage, course: Course) -> None:
+    work = work_of(stage, course)
+    competition, later = competition_of(course), NOON + timedelta(hours=1)
+    warp_drive(stage, course)
+    teams.leave(user=stage.ada, competition=competition, now=later)
+    enter_alone(user=stage.ada, competition=competition, now=later)
+    assert hand_in(match=work.match, author=stage.ada, now=NOON + timedelta(days=1)) == HandIn.objects.get()
