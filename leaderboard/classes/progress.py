@@ -13,13 +13,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db.models import F, Q, Window
-from django.db.models.functions import RowNumber
+from django.db.models.functions import Coalesce, RowNumber
 
 from leaderboard.accounts.models import User
 from leaderboard.classes.assignments import due_for, lateness
 from leaderboard.classes.models import Assignment, Course, Extension, Seat, Section, Work
+from leaderboard.entrants.models import Membership
 from leaderboard.matches.models import MACHINE, HandIn, Match
-from leaderboard.matches.permissions import PARTS, authored_by, authors_of
+from leaderboard.matches.permissions import PARTS, authored_by, authors_of, written_by
 from leaderboard.matches.read import Report, Side, reports_on
 from leaderboard.standings.ranking.overall import Solved, Step, curve
 from leaderboard.standings.read.status import statuses_of
@@ -44,6 +45,7 @@ class Cell:
     report: Report | None = None
     handed_in_at: datetime | None = None
     stuck: str = ""  # the reason; "": not stuck
+    is_author: bool = True  # False: joined the team after its last hand-in, and shares the work and not the hand-in
 
     @property
     def stage(self) -> str:
@@ -92,7 +94,9 @@ def grid(
     made = Work.objects.filter(assignment__in=assignments).select_related("assignment", "entrant")
     if seats is not None:
         people = {seat.account.account_id for seat in found}
-        made = made.filter(match__in=authored_by(User.objects.filter(Q(pk__in=people) | Q(linked_to__in=people))))
+        logins = User.objects.filter(Q(pk__in=people) | Q(linked_to__in=people))
+        read = Match.objects.filter(written_by(logins))
+        made = made.filter(Q(match__in=authored_by(logins)) | Q(match__in=read))
     works = list(made)
     reports = _reports(works, now)
     handed_in = _handed_in(works)
@@ -104,6 +108,14 @@ def grid(
     by_place: dict[tuple[int, int], Work] = {}  # by assignment and account; of several the last hand-in counts
     for work in sorted(works, key=lambda one: (one.match_id in handed_in, handed_in.get(one.match_id, one.created_at))):
         by_place.update({(work.assignment_id, account): work for account in authors[work.match_id]})
+    early: dict[int, list[Work]] = defaultdict(list)  # handed in before grading, by entrant: a later member joins in
+    for work in works:
+        if work.match_id in handed_in and work.assignment.grading_began_at is None:
+            early[work.entrant_id].append(work)
+    present = Membership.objects.filter(entrant__in=early, left_at=None)
+    for entrant, account in present.values_list("entrant", Coalesce("user__linked_to", "user")):
+        for work in early[entrant]:
+            by_place.setdefault((work.assignment_id, account), work)
 
     def cell(seat: Seat, assignment: Assignment) -> Cell:
         account = seat.account.account_id
@@ -114,10 +126,11 @@ def grid(
             blank = Cell(assignment, due_at)
             since = max(assignment.created_at, seat.joined_at)
             return Cell(assignment, due_at, stuck=_stuck(course, blank, since, "", now))
-        known = Cell(assignment, due_at, work, reports[work.pk], handed_in.get(work.match_id))
+        is_author = account in authors[work.match_id]
+        handed_in_at = handed_in.get(work.match_id) if is_author else None
+        known = Cell(assignment, due_at, work, reports[work.pk], handed_in_at, is_author=is_author)
         since = progress_at(reports[work.pk].human) or work.created_at
-        reason = _stuck(course, known, since, repeated.get(work.pk, ""), now)
-        return Cell(assignment, due_at, work, known.report, known.handed_in_at, reason)
+        return replace(known, stuck=_stuck(course, known, since, repeated.get(work.pk, ""), now))
 
     return [Line(seat, _in_turn([cell(seat, assignment) for assignment in assignments], now)) for seat in found]
 

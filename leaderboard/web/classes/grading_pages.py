@@ -73,7 +73,7 @@ def rows_by_assignment(course: Course) -> list[tuple[Assignment, list[Row]]]:
     cells: dict[tuple[int, int], Cell] = {}
     for line in grid(course, now=timezone.now()):
         for cell in line.cells:
-            place = (cell.assignment.pk, cell.work.pk if cell.work else -line.seat.pk)
+            place = (cell.assignment.pk, cell.work.pk if cell.work and cell.is_author else -line.seat.pk)
             seats[place].append(line.seat)
             cells[place] = cell
     for one in works.values():

@@ -260,3 +260,20 @@ def test_work_done_alone_is_handed_in_once_whichever_team_its_student_leaves(sta
     teams.leave(user=stage.ada, competition=competition, now=later)
     enter_alone(user=stage.ada, competition=competition, now=later)
     assert hand_in(match=work.match, author=stage.ada, now=NOON + timedelta(days=1)) == HandIn.objects.get()
+
+
+def test_a_member_who_joins_after_a_hand_in_finds_the_work_and_no_hand_in(stage: Stage, course: Course) -> None:
+    competition, dan, team = competition_of(course), student(stage, course, "dan"), warp_drive(stage, course)
+    work, seat = work_of(stage, course, tier=3, group_size=2), course.seats.get(account=dan)
+    join(stage, team, dan, NOON + timedelta(hours=1))
+    for seats in ([seat], None):
+        [cell] = next(line for line in grid(course, now=BEGUN, seats=seats) if line.seat == seat).cells
+        assert (cell.work, cell.handed_in_at) == (work, None)
+    page = signed_in(dan).get(f"/classes/{competition.slug}/mine").content.decode()
+    assert f"/matches/{work.match_id}" in page
+    assert f"/assignments/{work.assignment_id}/start" not in page
+    rows = {row["username"]: (row["state"], row["work"]) for row in grade_rows(course)}
+    assert rows == {"ada": ("to grade", work.pk), "dan": ("not handed in", None)}
+    begin(stage, work)
+    [line] = grid(course, now=BEGUN, seats=[seat])
+    assert line.cells[0].work is None
