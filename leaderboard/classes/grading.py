@@ -24,7 +24,7 @@ from leaderboard.errors import UserError
 from leaderboard.inbox.models import REVIEW
 from leaderboard.inbox.tell import tell, tell_organisers
 from leaderboard.matches.models import SECTIONS, HandIn, Match
-from leaderboard.matches.permissions import authors_of, is_author
+from leaderboard.matches.permissions import authors_of, is_author, takes_part
 
 TEXT_CHARS: Final = 10_000  # of a grade
 REMARK_CHARS: Final = 2_000
@@ -145,8 +145,9 @@ def _open_work(work: Work, actor: User, act: str) -> Graded:
     assignment = _locked(work.assignment)
     if not is_grader(actor, assignment.course):
         raise UserError("actor", actor.get_username(), f"only graders of {assignment.course} {act}", status=403)
-    if is_author(actor, work.match):
-        raise UserError("actor", actor.get_username(), "wrote this worklog; another grader grades it", status=403)
+    if takes_part(actor, work.match):
+        text = "wrote this worklog or is in its team; another grader grades it"
+        raise UserError("actor", actor.get_username(), text, status=403)
     if assignment.grading_began_at is None:
         raise UserError("work", work.pk, "the grading of its assignment has not begun", status=409)
     if assignment.released_at is not None:
@@ -306,8 +307,9 @@ def appeal(*, work: Work, text: str, actor: User, now: datetime) -> Appeal:
 def answer(*, appeal: Appeal, text: str, actor: User, now: datetime, scores: Mapping[str, Any] | None = None) -> Appeal:
     """Answer an appeal. `scores`: the grade that replaces the released one; None: it stays."""
     check_teacher(actor, appeal.work.assignment.course, "answer an appeal")
-    if is_author(actor, appeal.work.match):
-        raise UserError("actor", actor.get_username(), "wrote this worklog; another teacher answers", status=403)
+    if takes_part(actor, appeal.work.match):
+        reason = "wrote this worklog or is in its team; another teacher answers"
+        raise UserError("actor", actor.get_username(), reason, status=403)
     _locked(appeal.work.assignment)
     appeal = Appeal.objects.select_for_update(of=("self",)).select_related("work").get(pk=appeal.pk)
     if appeal.answered_at is not None:

@@ -55,6 +55,11 @@ def is_author(user: User, match: Match) -> bool:
     return authored_by(logins_of(user)).filter(pk=match.pk).exists()
 
 
+def takes_part(user: User, match: Match) -> bool:
+    """Return whether this person wrote for the human side or may write for it: an author or a present member."""
+    return is_member(user, match) or is_author(user, match)
+
+
 def authored_by(logins: Any) -> QuerySet[Match]:
     """Return the matches whose human side's work is of one of these logins."""
     return _authored(human__memberships__user__in=logins)

@@ -20,7 +20,7 @@ from leaderboard.classes.models import Appeal, Assignment, Course, Grade, Remark
 from leaderboard.classes.permissions import is_grader, is_teacher
 from leaderboard.classes.progress import Cell, grid
 from leaderboard.classes.rubrics import default_criteria, percent_of, save_rubric
-from leaderboard.matches.permissions import is_author
+from leaderboard.matches.permissions import is_author, takes_part
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.classes.grading_forms import (
     AnswerForm,
@@ -157,11 +157,11 @@ def _work_page(
 ) -> HttpResponse:
     user = user_of(request)
     teaches, all_shown = is_teacher(user, course), found.shows_grades_to(user)
-    wrote_it = is_author(user, found.work.match)
-    is_open = found.work.assignment.released_at is None and not wrote_it
+    is_own = takes_part(user, found.work.match)
+    is_open = found.work.assignment.released_at is None and not is_own
     waiting = found.work.appeals.filter(answered_at=None).first()
     can_moderate = teaches and is_open and len(found.submitted) > 1
-    answers = teaches and waiting and not wrote_it
+    answers = teaches and waiting and not is_own
     place = {name: request.GET.get(name, "") for name in ("section", "line", "number")}
     own = None if all_shown else user
     context = {

@@ -135,7 +135,7 @@ def test_nobody_answers_their_own_appeal(stage: Stage, course: Course) -> None:
     released(stage, work)
     appeal = grading.appeal(work=work, text=OBJECTION, actor=stage.ada, now=BEGUN)
     Role.objects.create(competition=course.competition, user=stage.ada, role=Role.OWNER)
-    with pytest.raises(UserError, match="wrote this worklog; another teacher answers"):
+    with pytest.raises(UserError, match="another teacher answers"):
         grading.answer(appeal=appeal, text="I agree", scores=THREE, actor=stage.ada, now=BEGUN)
     assert read(work).points == 0
 
@@ -277,3 +277,24 @@ def test_a_member_who_joins_after_a_hand_in_finds_the_work_and_no_hand_in(stage:
     begin(stage, work)
     [line] = grid(course, now=BEGUN, seats=[seat])
     assert line.cells[0].work is None
+
+
+def test_graders_do_not_grade_the_team_that_they_are_in(stage: Stage, course: Course) -> None:
+    work, team = work_of(stage, course, tier=1), warp_drive(stage, course)
+    group = work_of(stage, course, title="A block", tier=3, group_size=2)
+    join(stage, team, stage.ben, NOON + timedelta(hours=1))  # after the hand-in
+    for one in (work, group):
+        begin(stage, one)
+    score(stage, work)
+    with pytest.raises(UserError, match="in its team; another grader"):
+        score(stage, group)
+    address = f"/classes/{competition_of(course).slug}/grading/works/"
+    for one, is_shown in ((work, True), (group, False)):
+        page = signed_in(stage.ben).get(f"{address}{one.pk}").content.decode()
+        assert ('value="submit"' in page) is is_shown
+    score(stage, group, actor=stage.cleo)
+    released(stage, group)
+    appeal = grading.appeal(work=group, text=OBJECTION, actor=stage.ada, now=BEGUN)
+    Role.objects.filter(user=stage.ben).update(role=Role.OWNER)
+    with pytest.raises(UserError, match="in its team; another teacher answers"):
+        grading.answer(appeal=appeal, text="I agree", scores=THREE, actor=stage.ben, now=BEGUN)
