@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import Count, Max, Q
 
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import changed, record
@@ -70,6 +71,11 @@ def edit_assignment(
     size = settings.get("group_size", assignment.group_size)
     if (size == 1) != (assignment.group_size == 1) and assignment.works.exists():
         text = "stays 1 or a group, because a student has begun; add another assignment"
+        raise UserError("group_size", size, text, status=409)
+    present = Count("entrant__memberships", filter=Q(entrant__memberships__left_at=None))
+    largest = assignment.works.annotate(size=present).aggregate(Max("size"))["size__max"] or 0
+    if size < min(assignment.group_size, largest):
+        text = f"a team of {largest} works on it and could not hand in; leave the size as it is, or raise it"
         raise UserError("group_size", size, text, status=409)
     _set(assignment, settings, boards, now)
     old, new = changed(before, _values(assignment))

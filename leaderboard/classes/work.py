@@ -58,7 +58,8 @@ def _check_size(assignment: Assignment, entrant: Entrant) -> None:
     if members_of(entrant).count() > assignment.group_size:
         text = (
             f"a group has at most {assignment.group_size} members, and {entrant.name} has more; its captain removes "
-            f"members at /competitions/{entrant.competition.slug}/team"
+            f"members at /competitions/{entrant.competition.slug}/team; once teams do not change any more, a teacher "
+            "may raise the size"
         )
         raise UserError("assignment", assignment.title, text, status=409)
 

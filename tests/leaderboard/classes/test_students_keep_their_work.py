@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -11,7 +12,7 @@ from django.test import Client
 from leaderboard.accounts.logins import link
 from leaderboard.accounts.models import User
 from leaderboard.classes import assignments, grading, people
-from leaderboard.classes.models import Course, Work
+from leaderboard.classes.models import Assignment, Course, Work
 from leaderboard.classes.progress import grid
 from leaderboard.classes.work import hand_in, start_work
 from leaderboard.competitions.access import issue_codes
@@ -298,3 +299,23 @@ def test_graders_do_not_grade_the_team_that_they_are_in(stage: Stage, course: Co
     Role.objects.filter(user=stage.ben).update(role=Role.OWNER)
     with pytest.raises(UserError, match="in its team; another teacher answers"):
         grading.answer(appeal=appeal, text="I agree", scores=THREE, actor=stage.ben, now=BEGUN)
+
+
+def test_a_team_that_outgrew_its_group_may_still_hand_in(stage: Stage, course: Course) -> None:
+    dan, team = student(stage, course, "dan"), warp_drive(stage, course)
+    work = work_of(stage, course, tier=3, group_size=4)
+    join(stage, team, dan)
+    common: dict[str, Any] = {"assignment": work.assignment, "boards": [stage.board], "actor": stage.olga, "now": NOON}
+    assignments.edit_assignment(group_size=2, **common)
+    join(stage, team, student(stage, course, "eve"))
+    assignments.edit_assignment(group_size=2, title="A block", **common)
+    assignments.edit_assignment(group_size=5, **common)
+    with pytest.raises(UserError, match="a team of 3 works on it"):
+        assignments.edit_assignment(group_size=2, **common)
+    Assignment.objects.update(group_size=2)
+    Competition.objects.update(merge_deadline=NOON)
+    work.match.refresh_from_db()
+    with pytest.raises(UserError, match="a teacher may raise the size"):
+        hand_in(match=work.match, author=stage.ada, now=NOON)
+    assignments.edit_assignment(group_size=3, **common)
+    hand_in(match=work.match, author=stage.ada, now=NOON)
