@@ -195,6 +195,8 @@ def _student(number: int, cells: dict[str, str], more: int) -> Student:
 
 @dataclass(frozen=True)
 class Imported:
+    """Counts of the students of a roster; a student with two lines counts once."""
+
     added: int
     changed: int
     unchanged: int
@@ -226,17 +228,21 @@ def import_roster(*, course: Course, text: str, actor: User, now: datetime) -> I
         )
         for student in new
     )
-    changed = 0
+    given: dict[Seat | RosterLine, list[tuple[str, Section | None]]] = {}
     for student in students:
         line, seat = known.get(student.login), seats.get(student.login)
-        waiting = [line] if line is not None and line.seat_id is None else []
-        given = [(one.name, one.section) for one in waiting]
-        given.append((student.name, sections.get(student.section.lower())))
-        if (place := seat or line) is not None:
-            changed += _fill(place, given)
-        if seat is not None:
-            _bind(waiting, seat)
-    found = Imported(len(new), changed, len(students) - len(new) - changed)
+        place = seat or line
+        if place is None:
+            continue
+        values = given.setdefault(place, [(place.name, place.section)])
+        values.append((student.name, sections.get(student.section.lower())))
+        if line is not None and line.seat_id is None and seat is not None:
+            values.insert(
+                0, (line.name, line.section)
+            )  # it fills gaps of the seat: a teacher may have changed the rest
+            _bind([line], seat)
+    changed = sum(_fill(place, values) for place, values in given.items())
+    found = Imported(len(new), changed, len(given) - changed)
     record("import_roster", course, actor=actor, now=now, after={"added": found.added, "changed": changed})
     return found
 

@@ -161,8 +161,29 @@ def test_import_roster_finds_a_student_who_joined_by_a_code(stage: Stage, course
         assert imported(course, stage, text).changed
         seat = course.seats.get()
         assert (seat.name, str(seat.section)) == (name, section)
-        assert imported(course, stage, text) == people.Imported(added=0, changed=0, unchanged=len(text.splitlines()))
+        assert imported(course, stage, text) == people.Imported(added=0, changed=0, unchanged=1)
     assert RosterLine.objects.get().seat == seat
+
+
+def test_import_roster_fills_gaps_of_a_seat_from_its_waiting_line(stage: Stage, course: Course) -> None:
+    [issued] = issue_codes(competition=course.competition, count=1, actor=stage.olga, now=NOON)
+    imported(course, stage, "ada@example.org,Ada Byron,Monday")
+    seat = people.join_by_code(code=issued.text, user=stage.ada, now=NOON)
+    people.change_seat(seat=seat, name="A. L.", section="", actor=stage.olga, now=NOON)
+    EmailAddress.objects.create(user=stage.ada, email="ada@example.org", verified=True)
+    assert imported(course, stage, "ada@example.org,,") == people.Imported(added=0, changed=1, unchanged=0)
+    seat.refresh_from_db()
+    assert (seat.name, str(seat.section)) == ("A. L.", "Monday")
+
+
+def test_import_roster_counts_a_student_with_two_lines_once(stage: Stage, course: Course) -> None:
+    imported(course, stage)
+    people.join_by_roster(course=course, user=stage.ada, now=NOON)
+    EmailAddress.objects.create(user=stage.ada, email="ada@example.org", verified=True)
+    text = "ada,Countess,Friday\nada@example.org,Ada King,Monday"
+    assert imported(course, stage, text) == people.Imported(added=0, changed=1, unchanged=0)
+    assert imported(course, stage, text) == people.Imported(added=0, changed=0, unchanged=1)
+    assert course.seats.get().name == "Ada King"
 
 
 def test_import_roster_compares_with_the_seat_of_a_student(stage: Stage, course: Course) -> None:
