@@ -1,10 +1,9 @@
 """First program of a profile's container: runs a case of the submission under a profiler and sends its figures.
 
-It shares no memory with the judge. The inputs come in a file in memory that nobody can write any more, and so does what
-was built of the submission ahead; the answer is a single message of limited size, over the connection that this
-container made. With `counters`, this program starts
-itself once more under Nsight Compute. It holds no secret and, like the harness, is assumed to be hostile from the
-moment it imports the submission: the judge believes no number of its answer.
+It shares no memory with the judge. The inputs, and what was built of the submission ahead, come in files in memory that
+nobody can write any more. The answer is a single message of limited size, over the connection that this container made.
+With `counters`, this program starts itself once more under Nsight Compute. It holds no secret and, like the harness, is
+assumed to be hostile from the moment it imports the submission: the judge believes no number of its answer.
 """
 
 import base64
