@@ -21,7 +21,8 @@ from problems.spec import Case, Problem, case_name
 
 MAX_BITS: Final = 128  # of every intermediate number: far beyond any count of bytes or operations
 MAX_DEPTH: Final = 32
-MOST_NAMED, MOST_NAME_CHARS = 32, 64  # arguments in a refusal: a file's constants are arguments, too
+MOST_NAMED: Final = 32  # arguments in a refusal: a file's constants are arguments, too
+MOST_NAME_CHARS: Final = 64
 MOST_CASES: Final = 64  # checked when a problem is read in
 
 Number = int | list[int]

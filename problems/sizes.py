@@ -30,7 +30,7 @@ _MAKERS: Final = frozenset({"rand", "randn", "randint", "zeros", "ones", "empty"
 _BYTES: Final = {"float64": 8, "double": 8, "int64": 8, "long": 8, "float16": 2, "half": 2, "bfloat16": 2, "int16": 2}
 _BYTES_OF_ONE: Final = frozenset({"int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"})
 _MOST_NODES: Final = 2_000  # of the syntax tree, read for each case: hostile text costs no more than its parsing
-MOST_READ: Final = 256  # cases over all hardware
+_MOST_READ: Final = 256  # cases over all hardware
 _MOST_BYTES: Final = 1 << 64
 
 
@@ -57,7 +57,7 @@ def too_large(problem: Problem, hardware: Iterable[str]) -> list[str]:
         cases = {case_name(case): case for case in (*problem.on(place).benchmarks, *problem.tests)}
         names = list(cases)[:MOST_CASES]
         for name in names:
-            if name not in taken and len(taken) < MOST_READ:
+            if name not in taken and len(taken) < _MOST_READ:
                 taken[name] = made.bytes_of(cases[name])
         if found := [name for name in names if taken.get(name, 0) > room]:
             worst = max(found, key=lambda name: taken[name])

@@ -18,7 +18,7 @@ from leaderboard.admissions.models import FAILED, PASSED, CompiledTiming
 from leaderboard.admissions.permissions import check_may_ask
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import current_stage
-from leaderboard.competitions.models import Board
+from leaderboard.competitions.models import JUDGED, Board
 from leaderboard.errors import UserError
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.lease import finish, take_first
@@ -110,8 +110,7 @@ def end_unranked(*, now: datetime) -> int:
 
 def boards_with_template(boards: QuerySet[Board]) -> QuerySet[Board]:
     """Return the boards whose problem has a torch.compile template and can be judged."""
-    supported = Q(version__bundle__unsupported="") | Q(version__bundle__unsupported__isnull=True)
-    return boards.filter(supported, version__bundle__templates__has_key=COMPILED)
+    return boards.filter(JUDGED, version__bundle__templates__has_key=COMPILED)
 
 
 def ranked_epochs(boards: Iterable[Board], *, now: datetime) -> dict[int, str]:

@@ -237,9 +237,7 @@ def import_roster(*, course: Course, text: str, actor: User, now: datetime) -> I
         values = given.setdefault(place, [(place.name, place.section)])
         values.append((student.name, sections.get(student.section.lower())))
         if line is not None and line.seat_id is None and seat is not None:
-            values.insert(
-                0, (line.name, line.section)
-            )  # it fills gaps of the seat: a teacher may have changed the rest
+            values.insert(0, (line.name, line.section))  # for gaps of the seat: a teacher may have changed the rest
             _bind([line], seat)
     changed = sum(_fill(place, values) for place, values in given.items())
     found = Imported(len(new), changed, len(given) - changed)

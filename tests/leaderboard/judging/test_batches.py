@@ -1,4 +1,4 @@
-"""Batches: all candidates or none, one budget, arrivals in order, and nobody else waits longer for them."""
+"""Batches are sent whole or not at all, share one budget, and make nobody else wait longer for them."""
 
 import statistics
 from collections import Counter
